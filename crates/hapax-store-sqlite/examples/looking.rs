@@ -1,4 +1,4 @@
-//! Measures how long it takes to look at a store with many events: pages by every filter, counts, groups and traffic.
+//! Measures read latency on a store with many events: pages by every filter, counts, groups and traffic.
 //!
 //! `cargo run --release -p hapax-store-sqlite --example looking -- [EVENTS] [DEAD] [WAITING]`
 
@@ -21,9 +21,9 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const BATCH: u64 = 512;
 const PAGE: u32 = 50;
-/// Looks of which the slowest is told.
+/// Runs of each query; the slowest is reported.
 const TURNS: usize = 5;
-/// One in this many events is rare, has copies, or has a conflict.
+/// One in this many events is rare, has duplicates, or has a conflict.
 const RARE: u64 = 50_000;
 
 struct Maker {
@@ -83,7 +83,7 @@ fn main() -> Outcome<()> {
     let path = std::env::temp_dir().join(format!("hapax-looking-{}.db", std::process::id()));
     let outcome = runtime.block_on(run(&path, events, dead, waiting));
     for suffix in ["", "-wal", "-shm", ".lock"] {
-        // What was not made need not be removed.
+        // A file that does not exist need not be removed.
         drop(std::fs::remove_file(format!("{}{suffix}", path.display())));
     }
     outcome
@@ -339,7 +339,7 @@ fn queries() -> Vec<(&'static str, EventQuery)> {
     ]
 }
 
-/// The first page: how long it takes at worst, what is on it, and whether the search goes on.
+/// The first page: its worst latency, its contents, and whether the search continues on another page.
 async fn time_list(store: &SqliteStore, name: &str, query: &EventQuery) -> Outcome<()> {
     let mut slowest = Duration::ZERO;
     let mut page = store.list(query, None, PAGE).await?;

@@ -1,5 +1,5 @@
-//! Measures accepted events a second: concurrent accepts of one event each, 1 KiB bodies, random
-//! ids, every answer after its fsync.
+//! Measures accepted events per second: concurrent accepts of one event each, 1 KiB bodies, random ids, each answered
+//! after its fsync.
 //!
 //! `cargo run --release -p hapax-store-sqlite --example throughput -- [SECONDS] [PRELOADED] [CACHE_MIB] [LOG_MIB]`
 
@@ -21,7 +21,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 const BODY_BYTES: usize = 1_024;
 const PRELOAD_BATCH: u64 = 512;
 
-/// Whether the events make work.
+/// Whether each event creates a delivery.
 #[derive(Clone, Copy)]
 enum Work {
     None,
@@ -85,7 +85,7 @@ fn main() -> Outcome<()> {
     let path = std::env::temp_dir().join(format!("hapax-throughput-{}.db", std::process::id()));
     let outcome = runtime.block_on(run(&path, options, Duration::from_secs(seconds), preloaded));
     for suffix in ["", "-wal", "-shm", ".lock"] {
-        // What was not made need not be removed.
+        // A file that does not exist need not be removed.
         drop(std::fs::remove_file(format!("{}{suffix}", path.display())));
     }
     outcome
@@ -216,7 +216,7 @@ async fn measure(
     Ok(())
 }
 
-/// CPU time of the thread whose name begins like this, as Linux tells it; elsewhere 0.
+/// CPU time of the thread whose name starts with `name`, as Linux reports it; 0 on other systems.
 fn cpu_micros(name: &str) -> u64 {
     const TICK_MICROS: u64 = 10_000;
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else {

@@ -1,5 +1,5 @@
-//! Accepting: the claim, the payload and the work of an event, in the writer's one transaction.
-//! A duplicate only reads.
+//! Accepting: the claim, the payload and the deliveries of an event, in the writer's single transaction. A duplicate
+//! only reads.
 
 use hapax_core::delivery::NewDelivery;
 use hapax_core::store::{AcceptRequest, Claim, Error, Handed};
@@ -35,7 +35,7 @@ pub(crate) const INSERT_WORK: &str = "
                       idempotency_key, lane, lane_order, on_dead, replay)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
-/// Accepts requests, each by itself.
+/// Accepts requests independently of each other.
 pub(crate) fn accept(
     desk: &mut Desk<'_>,
     requests: &[AcceptRequest],
@@ -92,7 +92,7 @@ fn claim(desk: &mut Desk<'_>, event: &NewEvent) -> Result<Claim, Failure> {
     }
 }
 
-/// The forgotten identity gets its next event; its last one is remembered while it is stored.
+/// Gives a forgotten identity its next event. The previous event is remembered while it is stored.
 fn take_over(
     desk: &mut Desk<'_>,
     event: &NewEvent,
@@ -148,7 +148,7 @@ fn store(
     Ok(Claim::New { generation, tokens })
 }
 
-/// Appends the payload; its row.
+/// Appends the payload and returns its row.
 pub(crate) fn append(
     desk: &mut Desk<'_>,
     event: &NewEvent,
@@ -199,8 +199,8 @@ pub(crate) fn append(
     )))
 }
 
-/// Lists and purges find times by row order; how far an id's own time may be from its event's
-/// arrival is kept beside, in powers of two, so that it is seldom written.
+/// Lists and purges find times by row order. This stores how far the time in an id may be from its event's arrival,
+/// rounded up to a power of two so that it is seldom written.
 fn note_skew(desk: &mut Desk<'_>, event: &NewEvent) -> Result<(), Failure> {
     let id_ms = event.id.order() >> EventId::order_at(Timestamp::from_micros(1_000)).trailing_zeros();
     let skew_ms = id_ms.abs_diff(event.received_at.as_millis());
@@ -214,7 +214,7 @@ fn note_skew(desk: &mut Desk<'_>, event: &NewEvent) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Keeps a delivery that is not tried until an operator releases it.
+/// Stores a delivery that is not attempted until an operator releases it.
 fn hold(
     desk: &mut Desk<'_>,
     event: &NewEvent,
@@ -246,7 +246,7 @@ fn hold(
     conclude(desk, &row, token, Ending::Held, now)
 }
 
-/// Makes the work of one delivery; its lease, where it was handed over.
+/// Creates one delivery. Returns its lease if it was leased with the accept.
 fn enqueue(
     desk: &mut Desk<'_>,
     event: &NewEvent,

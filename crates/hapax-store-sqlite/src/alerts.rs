@@ -1,4 +1,4 @@
-//! What is known of alerts: small values by name, swapped.
+//! Alert state: small values by name, replaced by compare-and-swap.
 
 use hapax_core::store::{ALERTS_MAX, AlertState, KEYRING_NAME};
 use rusqlite::OptionalExtension;
@@ -7,10 +7,10 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::reader::ReadDesk;
 
-/// Which alert, what it must be, and what it becomes.
+/// The alert's name, the expected value, and the new value.
 pub(crate) type Swap = (String, Option<Vec<u8>>, Option<Vec<u8>>);
 
-/// Puts one value in the place of another; whether it did. There is one writer: nothing comes between.
+/// Replaces one value with another and returns whether it did. With a single writer, nothing can come in between.
 pub(crate) fn swap(desk: &mut Desk<'_>, (name, before, after): &Swap) -> Result<bool, Failure> {
     let found: Option<Vec<u8>> = desk
         .connection
@@ -34,7 +34,7 @@ pub(crate) fn swap(desk: &mut Desk<'_>, (name, before, after): &Swap) -> Result<
     Ok(true)
 }
 
-/// What is known of every alert, by name.
+/// The state of every alert, by name.
 pub(crate) fn list(desk: &mut ReadDesk) -> Result<Vec<AlertState>, Failure> {
     let mut select = desk
         .connection

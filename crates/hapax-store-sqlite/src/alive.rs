@@ -1,5 +1,5 @@
-//! Who lives, and what the dead had leased. There is one process; but it goes on under another name when it could not
-//! write for a while, and then no one holds what it had.
+//! Which owners are alive, and the leases of those that are not. There is only one process, but after a time without
+//! successful writes it continues under a new owner id, and nobody holds the old owner's leases.
 
 use hapax_core::Owner;
 use hapax_core::store::{Alive, AliveReport, Rescued};

@@ -1,4 +1,4 @@
-//! The audit trail: who did what, newest first, each entry chained to the one before.
+//! The audit trail: who did what, newest first, each entry chained to the previous one.
 
 use hapax_core::Timestamp;
 use hapax_core::store::{AUDIT_KEEP, AuditEntry, AuditHead, AuditLink, AuditRecord, Cursor, expired_audit};
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use crate::rows::time_at;
 
-/// Entries on one page at most.
+/// The maximum number of entries per page.
 const PAGE_MAX: u32 = 1_000;
 
-/// Writes an entry behind the last one. There is one writer, so no other comes between.
+/// Appends an entry. With a single writer, no other entry can come in between.
 pub(crate) fn record(desk: &mut Desk<'_>, entry: &AuditEntry) -> Result<AuditLink, Failure> {
     let now = desk.now();
     let link = head(desk.connection)?.followed_by(now, entry);
@@ -32,8 +32,8 @@ pub(crate) fn record(desk: &mut Desk<'_>, entry: &AuditEntry) -> Result<AuditLin
     Ok(link)
 }
 
-/// The last entry of the chain. A head that someone damaged stops no one from working: the chain begins again, and is
-/// found broken there.
+/// The last entry of the chain. A damaged head does not stop the store: the chain begins again, and verification
+/// reports the break there.
 pub(crate) fn head(connection: &Connection) -> Result<AuditHead, Failure> {
     let place: Option<Vec<u8>> = connection
         .prepare_cached("SELECT place FROM audit_head")?
@@ -50,7 +50,7 @@ fn put_head(connection: &Connection, head: AuditHead) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Moves the head to an entry that hangs in the chain of another store.
+/// Moves the head to an entry that belongs to another store's chain.
 pub(crate) fn import(connection: &Connection, link: AuditLink) -> Result<(), Failure> {
     if link.head.seq > head(connection)?.seq {
         put_head(connection, link.head)?;
@@ -58,7 +58,7 @@ pub(crate) fn import(connection: &Connection, link: AuditLink) -> Result<(), Fai
     Ok(())
 }
 
-/// Deletes the oldest entries that were kept for long enough, of `limit` that it looks at; whether there may be more.
+/// Examines the `limit` oldest entries and deletes the expired ones. Returns whether there may be more.
 pub(crate) fn purge(desk: &Desk<'_>, now: Timestamp, limit: u32) -> Result<bool, Failure> {
     let mut select = desk
         .connection
@@ -75,17 +75,17 @@ pub(crate) fn purge(desk: &Desk<'_>, now: Timestamp, limit: u32) -> Result<bool,
     for no in &expired {
         delete.execute([no])?;
     }
-    // One of them may stay.
+    // One expired entry may stay.
     Ok(expired.len() + 1 >= limit as usize)
 }
 
-/// The link of an entry. One that is none was tampered with: then the entry hangs in no chain, and is missed there.
+/// The link of an entry. A malformed link was tampered with: the entry then belongs to no chain, and verification
+/// misses it.
 pub(crate) fn link_at(row: &Row<'_>, column: usize) -> Result<Option<AuditLink>, Failure> {
     let bytes: Option<Vec<u8>> = row.get(column)?;
     Ok(bytes.and_then(|bytes| AuditLink::from_bytes(&bytes)))
 }
 
-/// Reads a page.
 pub(crate) fn audit(
     desk: &mut ReadDesk,
     after: Option<Cursor>,

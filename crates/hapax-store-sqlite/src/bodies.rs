@@ -1,5 +1,5 @@
-//! Bodies whose sender does not sign the id: the same body under another id is flagged, or claimed by the accept that
-//! brings it. Names that are bound to a body are kept with them.
+//! Bodies from providers that do not sign the id: the same body under another id is flagged, or claimed by the accept
+//! that brings it. Names bound to a body are stored here too.
 
 use hapax_core::store::{Binding, BodyNote};
 use hapax_core::{BodyHash, EventId, Scope};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use crate::rows::{id_at, time_at};
 
-/// Remembers the first event of each body and flags the later ones.
+/// Remembers the first event of each body and flags later events with the same body.
 pub(crate) fn note_bodies(desk: &mut Desk<'_>, notes: &[BodyNote]) -> Result<(), Failure> {
     for note in notes {
         let first = keep(desk, note)?;
@@ -21,8 +21,8 @@ pub(crate) fn note_bodies(desk: &mut Desk<'_>, notes: &[BodyNote]) -> Result<(),
     Ok(())
 }
 
-/// Claims the body of a new event, or flags the event as the same body as another; whether it is that.
-/// `last` is the event that had the identity before, whose claim passes on.
+/// Claims the body of a new event, or flags the event because another event has the same body. Returns whether it was
+/// flagged. `last` is the previous event of the identity; its claim passes to the new event.
 pub(crate) fn claim(desk: &mut Desk<'_>, note: &BodyNote, last: Option<EventId>) -> Result<bool, Failure> {
     let first = keep(desk, note)?;
     if first == note.id {
@@ -51,13 +51,13 @@ fn flag(desk: &Desk<'_>, id: EventId, earlier: EventId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a name is bound to this body, by now at the latest.
+/// Returns whether a name is bound to this body, binding it now if it was free.
 pub(crate) fn bind(desk: &mut Desk<'_>, binding: &Binding) -> Result<bool, Failure> {
     let note = binding.note();
     Ok(keep(desk, &note)? == note.id)
 }
 
-/// Those of these bodies that are remembered.
+/// The subset of these bodies that are remembered.
 pub(crate) fn remembered(
     desk: &mut ReadDesk,
     bodies: &[(Scope, BodyHash)],
@@ -80,7 +80,7 @@ pub(crate) fn remembered(
     Ok(notes)
 }
 
-/// Gives a note another name, if it is still the same event's. Where the new name is known already, the old one goes.
+/// Renames a note if it still belongs to the same event. If the new name is already known, the old one is deleted.
 pub(crate) fn rename(desk: &mut Desk<'_>, before: &BodyNote, after: &BodyNote) -> Result<(), Failure> {
     let scope = desk.intern(before.scope.as_str())?;
     let gone = desk
@@ -93,7 +93,7 @@ pub(crate) fn rename(desk: &mut Desk<'_>, before: &BodyNote, after: &BodyNote) -
     Ok(())
 }
 
-/// Keeps a note unless there is one already; the id that is kept.
+/// Stores a note unless one exists already. Returns the id that is stored.
 pub(crate) fn keep(desk: &mut Desk<'_>, note: &BodyNote) -> Result<EventId, Failure> {
     let scope = desk.intern(note.scope.as_str())?;
     let first = desk

@@ -1,9 +1,9 @@
-//! Emptying the write-ahead log beside the writer.
+//! Checkpointing the write-ahead log alongside the writer.
 //!
-//! A thread of its own copies the log into the file. While the writer goes on, such a pass never
-//! reaches the log's end, so the log would grow for ever and every look-up with it. When it is
-//! longer than its limit, the writer itself, between two transactions and right after a pass,
-//! copies what is left: the log then starts again at its beginning, in the file it has already.
+//! A separate thread copies the log into the file. While the writer is busy, such a pass never reaches the end of the
+//! log, so the log would grow forever, and every look-up would slow down with it. When the log exceeds its limit, the
+//! writer itself copies the remainder, between two transactions and right after a pass. The log then starts again at
+//! its beginning and reuses its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,21 +17,21 @@ use crate::connection::{self, PAGE_BYTES};
 
 /// The longest pause between two passes.
 const PASS_EVERY: Duration = Duration::from_millis(500);
-/// Pages not yet copied that wake the checkpointer before its pause is over.
+/// Pages not yet copied that wake the checkpointer before its pause ends.
 const PASS_PAGES: u64 = 16_384;
-/// What is left after a pass that the writer takes over gladly.
+/// The remainder after a pass that the writer is willing to copy itself.
 const TAIL_PAGES: u64 = 2_048;
-/// Passes over a log beyond its limit, after which the writer takes over whatever is left.
+/// Passes over a log beyond its limit, after which the writer copies the remainder, whatever its size.
 const PASSES_BEFORE_HELP: u32 = 2;
 
-/// What writer and checkpointer know of the log together.
+/// State of the log that the writer and the checkpointer share.
 #[derive(Debug)]
 pub(crate) struct Log {
     /// Its length after the last commit.
     pages: Arc<AtomicU64>,
-    /// How much of it is in the file.
+    /// Pages of it that are in the file.
     copied: AtomicU64,
-    /// The checkpointer asks the writer to copy the rest.
+    /// Set when the checkpointer asks the writer to copy the rest.
     help: AtomicBool,
     stop: AtomicBool,
     pages_max: u64,
@@ -50,12 +50,12 @@ impl Log {
         }
     }
 
-    /// Where the writer's connection notes the log's length.
+    /// Where the writer's connection records the log's length.
     pub(crate) fn pages_handle(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.pages)
     }
 
-    /// The writer's part, between two transactions; whether it had to help.
+    /// The writer's part, between two transactions. Returns whether it had to help.
     pub(crate) fn after_commit(&self, connection: &Connection) -> Helped {
         let asked = self.help.load(Ordering::Relaxed) && self.help.swap(false, Ordering::AcqRel);
         if asked {
@@ -72,12 +72,12 @@ impl Log {
     fn pass(&self, connection: &Connection) {
         match checkpoint(connection) {
             Ok(copied) => self.copied.store(copied, Ordering::Release),
-            // The next pass tries again; a file that cannot be written fails the writer's commits too.
+            // The next pass tries again. If the file cannot be written, the writer's commits fail too.
             Err(error) => tracing::warn!(%error, "the write-ahead log could not be copied into the file"),
         }
     }
 
-    /// Pages that a pass would copy now. A log that started again is shorter than what was copied.
+    /// Pages that a pass would copy now. A log that has started again is shorter than the number of pages copied.
     fn waiting(&self) -> u64 {
         let pages = self.pages.load(Ordering::Acquire);
         let copied = self.copied.load(Ordering::Acquire);
@@ -100,7 +100,6 @@ pub(crate) struct Checkpointer {
 }
 
 impl Checkpointer {
-    /// Starts it.
     pub(crate) fn start(path: PathBuf, log: &Arc<Log>) -> std::io::Result<Self> {
         let shared = Arc::clone(log);
         let thread = thread::Builder::new()
@@ -113,7 +112,7 @@ impl Checkpointer {
         })
     }
 
-    /// Ends it after its pass.
+    /// Stops the thread after its current pass.
     pub(crate) fn stop(self) {
         self.log.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
@@ -123,7 +122,8 @@ impl Checkpointer {
     }
 }
 
-/// Copies as much of the log as can be copied without waiting for anyone; how much is copied in all.
+/// Copies as much of the log as possible without waiting for any reader or writer. Returns the total number of pages
+/// copied.
 fn checkpoint(connection: &Connection) -> rusqlite::Result<u64> {
     let copied: i64 = connection
         .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?

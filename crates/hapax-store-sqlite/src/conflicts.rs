@@ -1,4 +1,4 @@
-//! Other bodies under a known identity: kept apart, looked at, released.
+//! Conflicts: other bodies under a known identity, stored apart, read and released.
 
 use bytes::Bytes;
 use hapax_core::store::{CONFLICTS_MAX, ConflictRecorded, ConflictingBody, Error};
@@ -11,7 +11,7 @@ use crate::noted::{self, Noted};
 use crate::reader::ReadDesk;
 use crate::rows::{id_at, key_at, time_at};
 
-/// Keeps variants, each by itself and each body once.
+/// Stores conflicts independently of each other, each body once.
 pub(crate) fn record_conflicts(
     desk: &mut Desk<'_>,
     other_bodies: &[ConflictingBody],
@@ -28,7 +28,7 @@ pub(crate) fn record_conflicts(
     Ok(answers)
 }
 
-/// A quarantined body.
+/// A conflicting body.
 pub(crate) fn conflict(
     desk: &mut ReadDesk,
     first: EventId,
@@ -53,7 +53,7 @@ pub(crate) fn conflict(
     }))
 }
 
-/// Notes as which event a body was released.
+/// Records the event as which a body was released.
 pub(crate) fn mark_released(
     desk: &mut Desk<'_>,
     (first, raw_hash, event): &(EventId, BodyHash, EventId),

@@ -1,4 +1,4 @@
-//! Connections: how each of the store's threads opens the file.
+//! Connections: how each thread of the store opens the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::Options;
 
-/// Pages of the file and of the log.
+/// Page size of the file and of the log.
 pub(crate) const PAGE_BYTES: u64 = 4_096;
-/// How long a statement waits for a lock that a foreign program holds.
+/// How long a statement waits for a lock that another program holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Prepared statements kept by each connection.
 const STATEMENTS_MAX: usize = 128;
 /// Page cache of each reader and of the checkpointer.
 const READER_CACHE_KIB: i64 = 4 << 10;
 
-/// While the file has fewer pages than this, SQLite walks its whole page cache at most commits:
-/// splitting a page uses this number for a moment, and the commit then looks for pages beyond the
-/// file's end. A cache that is small until then keeps the walk short.
+/// Below this number of pages, SQLite walks its whole page cache on most commits: splitting a page uses this page
+/// number temporarily, and the commit then looks for pages beyond the end of the file. A small cache keeps that walk
+/// short until the file has grown.
 const LARGE_FILE_PAGES: i64 = (1 << 30) / PAGE_BYTES as i64 + 1;
-/// The writer's page cache until then.
+/// The writer's page cache while the file is smaller than that.
 const SMALL_CACHE_BYTES: usize = 12 << 20;
 
-/// The writer's connection. `log_pages` is kept at the length of the log after each commit.
+/// The writer's connection. `log_pages` holds the length of the log after each commit.
 pub(crate) fn for_writing(
     path: &Path,
     options: &Options,
     log_pages: Arc<AtomicU64>,
 ) -> rusqlite::Result<Connection> {
-    // The file is there, for its owner only; SQLite would make one by the umask.
+    // The file exists already, readable by its owner only. SQLite would create one according to the umask.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
@@ -55,7 +55,7 @@ pub(crate) fn for_writing(
     Ok(connection)
 }
 
-/// Gives the writer's page cache the size that fits the file's.
+/// Sizes the writer's page cache to fit the file.
 pub(crate) fn fit_cache(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
     let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
     let bytes = if pages > LARGE_FILE_PAGES {
@@ -66,7 +66,7 @@ pub(crate) fn fit_cache(connection: &Connection, options: &Options) -> rusqlite:
     connection.pragma_update(None, "cache_size", -((bytes >> 10) as i64))
 }
 
-/// A reader's connection: it cannot write.
+/// A reader's connection, which cannot write.
 pub(crate) fn for_reading(path: &Path) -> rusqlite::Result<Connection> {
     let connection = beside_the_writer(path)?;
     connection.pragma_update(None, "query_only", true)?;

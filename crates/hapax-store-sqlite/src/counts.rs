@@ -1,5 +1,5 @@
-//! How much of everything there is. Nothing here walks the ledger or the payloads: the work's cost
-//! follows the backlog, the rest are kept sums.
+//! Counts of everything. Nothing here walks the ledger or the payloads: the cost of counting deliveries follows the
+//! backlog, and everything else is a stored sum.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +14,6 @@ use crate::reader::ReadDesk;
 use crate::rows::{state_code, state_of};
 use crate::tallies::EVENTS;
 
-/// Counts.
 pub(crate) fn counts(desk: &mut ReadDesk) -> Result<Counts, Failure> {
     let mut counts = Counts {
         backlog: backlog(desk)?,
@@ -42,7 +41,7 @@ pub(crate) fn counts(desk: &mut ReadDesk) -> Result<Counts, Failure> {
     Ok(counts)
 }
 
-/// Unfinished work and dead letters by destination and state.
+/// Unfinished deliveries and dead letters by destination and state.
 fn backlog(desk: &mut ReadDesk) -> Result<Vec<Backlog>, Failure> {
     let mut sums = unfinished(desk)?;
     sums.extend(dead(desk)?);
@@ -66,7 +65,7 @@ fn backlog(desk: &mut ReadDesk) -> Result<Vec<Backlog>, Failure> {
 /// By destination and state.
 type Sums = HashMap<(i64, i64), Sum>;
 
-/// Sums in one walk over the backlog, in order of acceptance: grouping in SQL would sort it first.
+/// Sums the backlog in one walk in order of acceptance; grouping in SQL would sort it first.
 fn unfinished(desk: &ReadDesk) -> Result<Sums, Failure> {
     let mut sums = Sums::new();
     let mut select = desk
@@ -83,7 +82,7 @@ fn unfinished(desk: &ReadDesk) -> Result<Sums, Failure> {
     Ok(sums)
 }
 
-/// Sums of dead letters, from an index that has them by destination.
+/// Sums of dead letters, from an index ordered by destination.
 fn dead(desk: &ReadDesk) -> Result<Sums, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT destination, count(*), min(seq) FROM outcomes INDEXED BY outcomes_why
@@ -113,7 +112,7 @@ fn accepted_at(desk: &ReadDesk, seq: i64) -> Result<Option<Timestamp>, Failure> 
     Ok(found.map(Timestamp::from_micros))
 }
 
-/// A file that is not there has no bytes.
+/// The size of a file; a missing file counts as 0 bytes.
 fn file_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }

@@ -1,4 +1,4 @@
-//! Dead letters: finding finished deliveries, and deciding that they do not matter, or do.
+//! Dead letters: finding finished deliveries, and discarding or restoring them.
 
 mod groups;
 
@@ -14,10 +14,10 @@ use crate::rows::{OUTCOME_VIEW, event_id_of, outcome_view, state_code};
 
 pub(crate) use groups::dead_groups;
 
-/// Deliveries on one page at most.
+/// The maximum number of deliveries per page.
 const PAGE_MAX: u32 = 1_000;
 
-/// A page of dead or discarded deliveries, the last to end first.
+/// A page of dead or discarded deliveries, the most recently finished first.
 pub(crate) fn deliveries(
     desk: &mut ReadDesk,
     query: &DeadQuery,
@@ -33,7 +33,7 @@ pub(crate) fn deliveries(
     };
     match query.state {
         DeliveryState::Dead | DeliveryState::Discarded => {}
-        // Only what ended badly is kept in order of its end.
+        // Only deliveries that did not complete are indexed by the time they ended.
         DeliveryState::Completed
         | DeliveryState::Pending
         | DeliveryState::Running
@@ -63,7 +63,7 @@ pub(crate) fn deliveries(
     Ok((views, None))
 }
 
-/// Discards or restores; how many changed.
+/// Discards or restores deliveries. Returns how many changed.
 pub(crate) fn dispose(
     desk: &mut Desk<'_>,
     (deliveries, disposal): &(Vec<(EventId, DestinationId)>, Disposal),
@@ -90,7 +90,7 @@ fn dispose_one(
     }
 }
 
-/// Discards or restores the delivery of the event in row `seq`; how many changed.
+/// Discards or restores the delivery of the event in row `seq`. Returns how many changed.
 pub(crate) fn dispose_row(
     desk: &mut Desk<'_>,
     seq: i64,

@@ -1,5 +1,5 @@
-//! The writer's desk: the connection with its hot statements prepared, and what the writer
-//! remembers. Every step that writes is a function of it.
+//! The writer's desk: the connection with its hot statements prepared, and the writer's in-memory state. Every step
+//! that writes is a function of it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::tokens::Tokens;
 /// Neighbouring rows tried when two ids have the same order.
 pub(crate) const PROBES: i64 = 64;
 
-/// What the writer remembers from one transaction to the next, whatever happens to its connection.
+/// In-memory state that outlives a transaction, and a connection.
 pub(crate) struct State {
     pub(crate) clock: Arc<dyn Clock>,
     /// Both clocks when the store was opened.
@@ -27,16 +27,16 @@ pub(crate) struct State {
     pub(crate) names: Names,
     pub(crate) tokens: Tokens,
     pub(crate) tallies: Tallies,
-    /// Paused destinations; none: to be read.
+    /// Paused destinations; `None` until they are read.
     pub(crate) paused: Option<HashSet<i64>>,
     pub(crate) purge: Progress,
-    /// Who drives which bulk replay. Not stored: there is one process, and its claims end with it.
+    /// Which driver holds which replay job. Not stored: there is one process, and its claims end with it.
     pub(crate) drivers: HashMap<ReplayJobId, JobHold>,
-    /// Who reported that it lives. Not stored: a process that opens the store takes back every lease.
+    /// Owners that reported themselves alive. Not stored: a process that opens the store takes back every lease.
     pub(crate) owners: HashMap<Owner, Alive>,
-    /// How far ids' own times are from their events' arrivals; none: to be read.
+    /// How far the times in ids are from their events' arrivals; `None` until it is read.
     pub(crate) skew_ms: Option<u64>,
-    /// The time that was kept last for the next process; none: not known to be stored.
+    /// The time last stored for the next process; `None` if it is not known to be stored.
     pub(crate) moment_kept: Option<Timestamp>,
     pub(crate) replay_keep: Duration,
 }
@@ -59,7 +59,7 @@ impl State {
         })
     }
 
-    /// Forgets what may not be stored any more.
+    /// Drops state that may no longer match the file.
     pub(crate) fn rolled_back(&mut self) {
         self.names.clear();
         self.tokens.rolled_back();
@@ -71,16 +71,16 @@ impl State {
     }
 }
 
-/// How a transaction treats an item that fails by itself.
+/// How a transaction treats an item that fails on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Care {
-    /// The transaction is rolled back and run again carefully: the ordinary case costs nothing.
+    /// The transaction is rolled back and run again in `Careful` mode: the ordinary case costs nothing.
     Swift,
     /// Every item has its own savepoint, so that only the failing one is undone.
     Careful,
 }
 
-/// One connection with what belongs to it.
+/// One connection with its prepared statements and state.
 pub(crate) struct Desk<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) hot: Hot<'c>,
@@ -88,7 +88,7 @@ pub(crate) struct Desk<'c> {
     pub(crate) care: Care,
 }
 
-/// The statements of every accept and every finish.
+/// The statements that every accept and every finish runs.
 pub(crate) struct Hot<'c> {
     pub(crate) insert_ledger: Statement<'c>,
     pub(crate) insert_event: Statement<'c>,
@@ -114,29 +114,28 @@ impl<'c> Hot<'c> {
 }
 
 impl Desk<'_> {
-    /// The wall clock, for stamps.
+    /// The wall clock, for timestamps.
     pub(crate) fn now(&self) -> Timestamp {
         self.state.clock.now()
     }
 
-    /// The time by which deliveries are due and leases end. It passes as the monotonic clock does: a wall clock that is
-    /// set must neither hold back what waits nor end leases.
+    /// The time that decides when deliveries are due and leases end. It advances with the monotonic clock, so that
+    /// setting the wall clock neither delays queued deliveries nor ends leases.
     pub(crate) fn moment(&self) -> Timestamp {
         let (wall, elapsed) = self.state.opened;
         wall.plus(self.state.clock.elapsed().saturating_sub(elapsed))
     }
 
-    /// A new token.
     pub(crate) fn token(&mut self) -> Result<Token, Failure> {
         Ok(Token(self.number()? as u64))
     }
 
-    /// The next number of the sequence that tokens come from.
+    /// The next number of the sequence that tokens are drawn from.
     pub(crate) fn number(&mut self) -> Result<i64, Failure> {
         self.state.tokens.take(self.connection)
     }
 
-    /// How far ids' own times may be from their events' arrivals.
+    /// How far the times in ids may be from their events' arrivals.
     pub(crate) fn skew_ms(&mut self) -> Result<u64, Failure> {
         if let Some(skew_ms) = self.state.skew_ms {
             return Ok(skew_ms);
@@ -146,17 +145,17 @@ impl Desk<'_> {
         Ok(skew_ms)
     }
 
-    /// The number of a name, stored now if it was not.
+    /// The number of a name, which is stored if it is new.
     pub(crate) fn intern(&mut self, text: &str) -> Result<i64, Failure> {
         self.state.names.intern(self.connection, text)
     }
 
-    /// The number of a name that is stored.
+    /// The number of a name, if it is stored.
     pub(crate) fn find_name(&mut self, text: &str) -> Result<Option<i64>, Failure> {
         self.state.names.find(self.connection, text)
     }
 
-    /// Runs one item. Where an item's failure is its own, its neighbours go on.
+    /// Runs one item. A failure that concerns only this item leaves its neighbours unaffected.
     pub(crate) fn item<T>(
         &mut self,
         run: impl FnOnce(&mut Self) -> Result<T, Failure>,
@@ -185,7 +184,7 @@ impl Desk<'_> {
     }
 }
 
-/// The row of an event: where its id's order says, or beside it after a collision.
+/// The row of an event: where its id's order puts it, or next to it after a collision.
 pub(crate) fn find_event(connection: &Connection, id: EventId) -> Result<Option<i64>, Failure> {
     let order = id.order() as i64;
     let mut select = connection.prepare_cached(
@@ -198,7 +197,7 @@ pub(crate) fn find_event(connection: &Connection, id: EventId) -> Result<Option<
         .optional()?)
 }
 
-/// How far ids' own times may be from their events' arrivals, as stored.
+/// How far the times in ids may be from their events' arrivals, as stored.
 pub(crate) fn read_skew_ms(connection: &Connection) -> Result<u64, Failure> {
     let skew_ms: i64 = connection
         .prepare_cached("SELECT value FROM meta WHERE key = 'skew_ms'")?

@@ -1,4 +1,4 @@
-//! Tallies of copies, gathered above and added here: off the hot path, lossy by design.
+//! Duplicate tallies, gathered by the caller and added here: off the hot path, lossy by design.
 
 use hapax_core::store::{DuplicateNote, DuplicateTally, GAPS_MAX};
 use hapax_core::{Identity, Key, Timestamp};
@@ -9,8 +9,7 @@ use crate::failure::Failure;
 use crate::noted;
 use crate::reader::ReadDesk;
 
-/// Adds copies. A key that the ledger has forgotten meanwhile is left out: nothing would ever
-/// delete its tally.
+/// Adds duplicates. A key that the ledger has since forgotten is skipped: nothing would ever delete its tally.
 pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> Result<(), Failure> {
     for note in notes {
         let known: bool = desk
@@ -47,12 +46,12 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
     Ok(())
 }
 
-/// The tally of an identity, for anyone who looks.
+/// The tally of an identity, for readers.
 pub(crate) fn copies(desk: &mut ReadDesk, identity: &Identity) -> Result<Option<DuplicateTally>, Failure> {
     read_tally(&desk.connection, identity.key())
 }
 
-/// How many copies an identity has.
+/// The number of duplicates of an identity.
 pub(crate) fn count(connection: &Connection, key: Key) -> Result<u64, Failure> {
     let found: Option<i64> = connection
         .prepare_cached("SELECT copies FROM duplicates WHERE key = ?1")?

@@ -1,4 +1,4 @@
-//! Erasing events: what they brought goes at once, and is overwritten where it lay.
+//! Erasing events: their contents are deleted at once and overwritten on disk.
 
 use hapax_core::store::{Disposal, Erased, Unfinished};
 use hapax_core::{EventId, Headers};
@@ -8,7 +8,7 @@ use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
 
-/// Erases events, each by itself.
+/// Erases events independently of each other.
 pub(crate) fn erase(
     desk: &mut Desk<'_>,
     (events, unfinished): &(Vec<EventId>, Unfinished),
@@ -22,7 +22,7 @@ pub(crate) fn erase(
     erased
 }
 
-/// Has SQLite write zeroes over what is deleted, which costs too much to be done always.
+/// Makes SQLite overwrite deleted content with zeroes, which is too expensive to leave on.
 pub(crate) fn overwrite(desk: &Desk<'_>, is_on: bool) -> Result<(), Failure> {
     desk.connection.pragma_update(None, "secure_delete", is_on)?;
     Ok(())
@@ -37,7 +37,7 @@ fn erase_one(desk: &mut Desk<'_>, event: EventId, unfinished: Unfinished) -> Res
         return Ok(Erased::Unfinished);
     }
     for row in &work {
-        // A token of its own: whoever runs it does not hold it any more.
+        // A new token: the process that runs the delivery no longer holds it.
         let token = desk.token()?;
         let now = desk.now();
         conclude(desk, row, token, Ending::Discarded, now)?;
@@ -79,7 +79,7 @@ fn work(desk: &Desk<'_>, seq: i64) -> Result<Vec<WorkRow>, Failure> {
     Ok(found)
 }
 
-/// Discards the dead letters of the event in row `seq`; how many.
+/// Discards the dead letters of the event in row `seq`. Returns how many.
 fn discard_dead(desk: &mut Desk<'_>, seq: i64) -> Result<u64, Failure> {
     let destinations: Vec<i64> = desk
         .connection

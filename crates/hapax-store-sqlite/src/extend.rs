@@ -1,4 +1,4 @@
-//! Moving the end of leases, each only while it holds.
+//! Extending leases, each only while it is held.
 
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::finish::held;
 
-/// Extends leases.
 pub(crate) fn extend(
     desk: &mut Desk<'_>,
     (holds, lease_for): &(Vec<Hold>, Duration),

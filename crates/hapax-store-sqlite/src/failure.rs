@@ -1,5 +1,4 @@
-//! What can go wrong inside a step, and who has to hear of it: the step alone, or everyone in
-//! its transaction.
+//! Failures inside a step, and how far each reaches: the step alone, or every call in its transaction.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use rusqlite::ErrorCode;
 /// A step did not succeed.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// SQLite said no.
+    /// SQLite returned an error.
     Sql(Arc<rusqlite::Error>),
     /// This item can never be written.
     Rejected(String),
@@ -26,19 +25,18 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// Who is affected by a failure.
+/// How much a failure affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Only the item: its neighbours can be written.
     Item,
     /// The whole transaction.
     Transaction,
-    /// The whole transaction, and the connection is not to be trusted any more.
+    /// The whole transaction, and the connection can no longer be trusted.
     Connection,
 }
 
 impl Failure {
-    /// Who is affected.
     pub(crate) fn reach(&self) -> Reach {
         match self {
             Self::Rejected(_) | Self::Unreadable(_) => Reach::Item,
@@ -62,13 +60,13 @@ impl Failure {
                     | ErrorCode::SchemaChanged
                     | ErrorCode::OperationAborted,
                 ) => Reach::Connection,
-                // Constraints, values that are too big, and everything about one statement.
+                // Constraints, oversized values, and any other error of a single statement.
                 _ => Reach::Item,
             },
         }
     }
 
-    /// The same in the words of the contract.
+    /// The failure as an error of the store's contract.
     pub(crate) fn to_error(&self) -> Error {
         match self {
             Self::Rejected(message) => Error::Rejected {

@@ -1,4 +1,4 @@
-//! Recording what became of attempts, each only while its lease holds.
+//! Recording the results of attempts, each only while its lease is held.
 
 use hapax_core::store::{Report, Written};
 use hapax_core::{Attempt, AttemptOutcome, DeliveryState, EventId, Hold};
@@ -12,7 +12,7 @@ use crate::rows::{Class, state_code};
 pub(crate) const SELECT_RUNNING: &str = concat!(
     "SELECT ",
     work_row!(),
-    // The `+` keeps the planner from going by the destination, which would read the whole backlog.
+    // The `+` keeps the planner off the destination index, which would read the whole backlog.
     " FROM work WHERE seq >= ?1 AND seq < ?2 AND +destination = ?3 AND token = ?4 AND state = 1 LIMIT 1"
 );
 
@@ -21,13 +21,12 @@ pub(crate) const INSERT_ATTEMPT: &str = "
                           excerpt, message)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
-/// Records attempts' ends.
 pub(crate) fn finish(desk: &mut Desk<'_>, reports: &[Report]) -> Result<Vec<Written>, Failure> {
     reports.iter().map(|report| finish_one(desk, report)).collect()
 }
 
-/// The row that runs under a lease, if it still does. The token is the store's only one of its
-/// number, so a neighbour whose id has the same order is never taken for it.
+/// The row that runs under a lease, if it still does. Tokens are unique in the store, so a neighbour whose id has the
+/// same order is never mistaken for it.
 pub(crate) fn held(desk: &mut Desk<'_>, hold: &Hold) -> Result<Option<WorkRow>, Failure> {
     let Some(destination) = desk.find_name(hold.destination.as_str())? else {
         return Ok(None);
@@ -66,7 +65,7 @@ fn finish_one(desk: &mut Desk<'_>, report: &Report) -> Result<Written, Failure> 
                 .connection
                 .prepare_cached("SELECT accepted_at FROM events WHERE seq = ?1")?
                 .query_row([row.seq], |row| row.get(0))?;
-            // By the wall clock, which may have been set: due it is in any case.
+            // `accepted_at` is wall-clock time, which may have been set; the delivery is due now in any case.
             let due_at = accepted_at.min(desk.moment().as_micros());
             put_back(desk, &row, attempts, due_at)?;
         }
@@ -114,7 +113,7 @@ mod tests {
     use super::*;
     use rusqlite::Connection;
 
-    /// By the destination it would read the whole backlog for each finished delivery.
+    /// Using the destination index would read the whole backlog for each finished delivery.
     #[test]
     fn a_running_delivery_is_found_by_its_event_however_long_the_backlog() {
         let connection = Connection::open_in_memory().unwrap();

@@ -1,4 +1,4 @@
-//! Forgetting an identity: its next event is new, under the next generation.
+//! Forgetting an identity: its next event is new and has the next generation.
 
 use hapax_core::store::Forgotten;
 use hapax_core::{EventId, Generation, Identity, Key};
@@ -8,7 +8,7 @@ use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::rows::id_at;
 
-/// Forgets, unless work is unfinished.
+/// Forgets an identity unless it has unfinished deliveries.
 pub(crate) fn forget(desk: &mut Desk<'_>, identity: &Identity) -> Result<Forgotten, Failure> {
     let key = identity.key();
     let found = desk

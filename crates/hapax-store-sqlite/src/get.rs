@@ -1,4 +1,4 @@
-//! One event with everything that happened to it.
+//! One event with its full history.
 
 use hapax_core::store::{AttemptView, ConflictView, DeliveryView, DuplicateTally, EventRecord};
 use hapax_core::{Attempt, DeliveryState, EventId, EventStatus, Generation, Token};
@@ -13,7 +13,6 @@ use crate::rows::{
     time_at, work_view,
 };
 
-/// The whole record of an event.
 pub(crate) fn get(desk: &mut ReadDesk, id: EventId) -> Result<Option<EventRecord>, Failure> {
     let Some(seq) = find_event(&desk.connection, id)? else {
         return Ok(None);
@@ -33,7 +32,7 @@ pub(crate) fn get(desk: &mut ReadDesk, id: EventId) -> Result<Option<EventRecord
     }))
 }
 
-/// What has become of the event in row `seq`, whose sender calls it `event_id`.
+/// The status of the event in row `seq`, which its provider calls `event_id`.
 pub(crate) fn status(connection: &Connection, seq: i64, event_id: &str) -> Result<EventStatus, Failure> {
     let mut select = connection.prepare_cached("SELECT state, attempts FROM work WHERE seq = ?1")?;
     let mut rows = select.query([seq])?;

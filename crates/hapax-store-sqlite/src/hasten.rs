@@ -1,4 +1,4 @@
-//! Hastening an event: what waits to be tried again is due now.
+//! Hastening an event: deliveries that wait for a retry become due now.
 
 use hapax_core::{DeliveryState, EventId};
 
@@ -6,7 +6,7 @@ use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::rows::{Class, state_code};
 
-/// Makes retries due; how many.
+/// Makes retries due now. Returns how many.
 pub(crate) fn hasten(desk: &mut Desk<'_>, event: EventId) -> Result<u32, Failure> {
     let Some(seq) = find_event(desk.connection, event)? else {
         return Ok(0);

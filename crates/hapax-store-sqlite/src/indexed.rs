@@ -1,4 +1,4 @@
-//! Fields of bodies that sources have indexed: which they are, since when, and the values of events.
+//! Indexed body fields: which fields a source has declared, since when, and the values of its events.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use crate::rows::time_at;
 
-/// Declares the fields, instead of those before; since when each is indexed.
+/// Replaces the declared fields. Returns since when each is indexed.
 pub(crate) fn declare(
     desk: &mut Desk<'_>,
     fields: &[IndexedField],
@@ -32,7 +32,7 @@ pub(crate) fn declare(
     Ok(declared)
 }
 
-/// Keeps the values of the event in row `seq`. Where none is declared, there are none.
+/// Stores the values of the event in row `seq`; there are none if the source declares no fields.
 pub(crate) fn insert(desk: &mut Desk<'_>, seq: i64, values: &[IndexedValue]) -> Result<(), Failure> {
     for value in values {
         let pointer = desk.intern(&value.pointer)?;

@@ -1,4 +1,4 @@
-//! Bulk replays: stored, so that they go on after a restart.
+//! Replay jobs: stored, so that they resume after a restart.
 
 use hapax_core::EventId;
 use hapax_core::store::{Cursor, Driver, ReplayJob, ReplayJobId, ReplayJobState};
@@ -8,18 +8,16 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::reader::ReadDesk;
 
-/// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
+/// The maximum number of unfinished jobs: each runs at a rate, and more would only queue up.
 const UNFINISHED_MAX: u32 = 1_000;
 
-/// Jobs on one page at most.
+/// The maximum number of jobs per page.
 const PAGE_MAX: u32 = 1_000;
 
-/// Stores a new job.
 pub(crate) fn create_replay(desk: &mut Desk<'_>, job: &ReplayJob) -> Result<(), Failure> {
     write(desk, job)
 }
 
-/// One job.
 pub(crate) fn replay_job(desk: &mut ReadDesk, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
     read(&desk.connection, id.0)
 }
@@ -50,7 +48,7 @@ pub(crate) fn replay_jobs(
     Ok((jobs, None))
 }
 
-/// Jobs that are not over, oldest first.
+/// Unfinished jobs, oldest first.
 pub(crate) fn unfinished_replays(desk: &mut ReadDesk) -> Result<Vec<ReplayJob>, Failure> {
     unfinished(&desk.connection)
 }
@@ -66,7 +64,7 @@ fn unfinished(connection: &Connection) -> Result<Vec<ReplayJob>, Failure> {
     Ok(jobs)
 }
 
-/// Takes a job, or keeps it.
+/// Claims a job, or renews the claim.
 pub(crate) fn claim_replay(
     desk: &mut Desk<'_>,
     (id, driver): &(ReplayJobId, Driver),
@@ -90,7 +88,7 @@ pub(crate) fn claim_replay(
         .find(|job| job.id == *id))
 }
 
-/// Writes progress, unless the job was cancelled or taken meanwhile.
+/// Stores progress, unless the job was cancelled or claimed by another driver in the meantime.
 pub(crate) fn advance_replay(
     desk: &mut Desk<'_>,
     (job, driver): &(ReplayJob, Driver),
@@ -108,7 +106,7 @@ pub(crate) fn advance_replay(
     }
 }
 
-/// Cancels a job that is not over.
+/// Cancels an unfinished job.
 pub(crate) fn cancel_replay(desk: &mut Desk<'_>, id: &ReplayJobId) -> Result<bool, Failure> {
     match read(desk.connection, id.0)? {
         Some(job) if job.state == ReplayJobState::Running => {
@@ -123,7 +121,7 @@ pub(crate) fn cancel_replay(desk: &mut Desk<'_>, id: &ReplayJobId) -> Result<boo
     }
 }
 
-/// Remembers who drives a job, until it is over.
+/// Remembers which driver holds a job until the job ends.
 fn keep(desk: &mut Desk<'_>, job: &ReplayJob, driver: Driver) {
     let now = desk.now();
     match job.state {
@@ -132,7 +130,7 @@ fn keep(desk: &mut Desk<'_>, job: &ReplayJob, driver: Driver) {
     };
 }
 
-/// How a state is written in its column.
+/// The column value of a state.
 pub(crate) const fn state_name(state: ReplayJobState) -> &'static str {
     match state {
         ReplayJobState::Running => "running",

@@ -1,8 +1,8 @@
 //! Lanes: deliveries of one destination and key that run one at a time, in order of acceptance.
 //!
-//! The order is a number of the store-wide sequence, drawn when the event was accepted; a replay keeps it. Only one is
-//! due or runs; the others wait. A dead head that holds its lane has left the work, but its outcome says so, and nothing
-//! is promoted past it.
+//! The order is a number from the store-wide sequence, drawn when the event was accepted; a replay keeps it. Only one
+//! delivery is due or running; the others wait. A dead head that holds its lane is no longer among the unfinished
+//! deliveries, but its outcome records the hold, and nothing is promoted past it.
 
 use hapax_core::DeliveryState;
 use rusqlite::OptionalExtension;
@@ -11,7 +11,7 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::rows::{Class, state_code};
 
-/// Whether something is in a lane, so that a newcomer waits.
+/// Whether a lane is occupied, so that a new delivery waits.
 pub(crate) fn is_taken(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<bool, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM work WHERE destination = ?1 AND lane = ?2)
@@ -20,8 +20,8 @@ pub(crate) fn is_taken(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Res
     Ok(select.query_row((destination, lane), |row| row.get(0))?)
 }
 
-/// Gives the turn to the first in a lane, unless that is dead and holds it, or another has the turn and was tried. One
-/// that is due and was not tried gives way.
+/// Gives the turn to the first delivery of a lane, unless a dead delivery before it holds the lane, or another delivery
+/// has the turn and has been attempted. A delivery that is due but was never attempted gives way.
 pub(crate) fn promote(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<(), Failure> {
     let head = desk
         .connection
@@ -45,7 +45,7 @@ pub(crate) fn promote(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Resu
     change(desk, (seq, destination), Class::due(lost))
 }
 
-/// Takes the turn from anyone who has it; not if it runs or is to be tried again.
+/// Takes the turn from the delivery that has it, unless that one is running or waits for a retry.
 fn gives_way(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<bool, Failure> {
     let turn: Option<(i64, i64)> = desk
         .connection

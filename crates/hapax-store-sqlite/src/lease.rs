@@ -9,12 +9,12 @@ use crate::failure::Failure;
 use crate::outcome::{WorkRow, work_row};
 use crate::rows::{Class, lane_of, read_event};
 
-/// Leased at most in one call, whatever was asked for: each brings its payload into memory.
+/// The maximum number of deliveries leased per call, whatever the caller asks for: each loads its payload into memory.
 const LEASE_MAX: u32 = 1_024;
-/// Bytes of payload after which a call leases no more; the rest is due at once.
+/// Payload bytes after which a call leases no more; the remaining deliveries stay due.
 const LEASE_BYTES_MAX: usize = 16 << 20;
 
-/// Leases what is due.
+/// Leases due deliveries.
 pub(crate) fn lease(desk: &mut Desk<'_>, order: &LeaseOrder) -> Result<LeaseBatch, Failure> {
     let Some(destination) = desk.find_name(order.destination.as_str())? else {
         return Ok(LeaseBatch::default());

@@ -1,13 +1,13 @@
-//! The embedded store of Hapax: one SQLite file, one writer with group commit, readers beside it.
+//! The embedded store of Hapax: one SQLite file, one writer with group commit, readers alongside it.
 //!
 //! ```text
-//! accept, lease, finish … ──► bounded queue ──► writer: everything that waits, one transaction, one fsync
+//! accept, lease, finish … ──► bounded queue ──► writer: every waiting call, one transaction, one fsync
 //! get, list, counts …     ──► bounded queue ──► readers, each with its own connection
-//!                                               checkpointer: moves the log into the file meanwhile
+//!                                               checkpointer: copies the log into the file in parallel
 //! ```
 //!
-//! Every step is one file: its SQL, its rules, nothing else. [`SqliteStore`] only hands inputs to
-//! the threads and answers back.
+//! Every step is one file: its SQL, its rules, nothing else. [`SqliteStore`] only passes inputs to the threads and
+//! answers back.
 
 mod accept;
 mod alerts;

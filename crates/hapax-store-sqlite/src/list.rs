@@ -1,5 +1,5 @@
-//! Events, newest or oldest first. A page looks at a bounded number of rows, whatever the filters: where
-//! they let little through, it ends early with a cursor.
+//! Listing events, newest or oldest first. A page reads a bounded number of rows whatever the filters are: if few rows
+//! match, it ends early with a cursor.
 
 mod fits;
 mod kinds;
@@ -15,10 +15,9 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use fits::Reading;
 
-/// Events on one page at most, whatever was asked for.
+/// The maximum number of events per page, whatever the caller asks for.
 const PAGE_MAX: u32 = 1_000;
 
-/// One page.
 pub(crate) fn list(
     desk: &mut ReadDesk,
     query: &EventQuery,
@@ -50,7 +49,7 @@ pub(crate) fn list(
     Ok(page)
 }
 
-/// The rows in which fitting events can be.
+/// The range of rows that can hold matching events.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     from: i64,
@@ -58,7 +57,7 @@ struct Range {
 }
 
 impl Range {
-    /// What is left of it when a list has come to a row.
+    /// The rest of the range once a list has reached a row.
     const fn after(self, row: i64, order: ListOrder) -> Self {
         match order {
             ListOrder::NewestFirst => Self { before: row, ..self },

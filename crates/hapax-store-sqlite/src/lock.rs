@@ -1,7 +1,7 @@
-//! One process for each file: a lock beside the database, held as long as the store is open.
+//! One process per file: a lock file next to the database, held as long as the store is open.
 //!
-//! SQLite's own locks let several processes in; leases of this store live in one process, so a
-//! second one would take them all for void.
+//! SQLite's own locks admit several processes. This store's leases belong to one process, so a second one would treat
+//! them all as void.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::private;
 
-/// The lock, released when dropped or when the process ends in any way.
+/// The lock, released when it is dropped and however the process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -18,14 +18,14 @@ pub(crate) struct Lock {
 /// Why the lock was not taken.
 #[derive(Debug)]
 pub(crate) enum NotLocked {
-    /// Another process has it.
+    /// Another process holds it.
     Held,
-    /// The lock file cannot be made or locked.
+    /// The lock file cannot be created or locked.
     Io(io::Error),
 }
 
 impl Lock {
-    /// Takes the lock of the database at `path`, at once or not at all.
+    /// Takes the lock of the database at `path`, or fails without waiting.
     pub(crate) fn take(path: &Path) -> Result<Self, NotLocked> {
         let file = private::creating().open(lock_path(path)).map_err(NotLocked::Io)?;
         match file.try_lock() {
@@ -36,7 +36,7 @@ impl Lock {
     }
 }
 
-/// Where the lock of the database at `path` lies.
+/// The path of the lock file for the database at `path`.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     beside(path, ".lock")
 }

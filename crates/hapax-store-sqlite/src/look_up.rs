@@ -9,21 +9,21 @@ use crate::names::Names;
 use crate::reader::ReadDesk;
 use crate::rows::{hash_at, id_at, optional_bytes_at, time_at};
 
-/// Who has an identity.
+/// The current state of an identity.
 #[derive(Clone, Debug)]
 pub(crate) enum Holder {
-    /// An event.
+    /// It belongs to an event.
     Event(LedgerEntry),
-    /// No one any more: it was forgotten, and the next event takes it.
+    /// It was forgotten; the next event takes it.
     Forgotten {
         /// The event that had it.
         last: EventId,
-        /// The generation the next one has.
+        /// The generation of its next event.
         next: Generation,
     },
 }
 
-/// What the ledger knows of an identity.
+/// The ledger entry of an identity.
 pub(crate) fn look_up(desk: &mut ReadDesk, identity: &Identity) -> Result<Option<LedgerEntry>, Failure> {
     let found = holder(&desk.connection, &mut desk.names, identity.key())?;
     Ok(match found {
@@ -32,7 +32,7 @@ pub(crate) fn look_up(desk: &mut ReadDesk, identity: &Identity) -> Result<Option
     })
 }
 
-/// Who has the identity with this key.
+/// The state of the identity with this key.
 pub(crate) fn holder(
     connection: &Connection,
     names: &mut Names,

@@ -1,8 +1,8 @@
-//! The time by which deliveries are due, from one process to the next.
+//! The time that decides when deliveries are due, carried from one process to the next.
 //!
-//! A process goes by the wall clock it was started with. If that was ahead and was put right since, what the process left
-//! waiting is due only when the right clock has come so far. So the time is kept with what is written, and the next
-//! process moves what waits back by as much as its own clock is behind.
+//! A process uses the wall clock as it was at start. If that clock was ahead and has since been corrected, deliveries
+//! the process left waiting would be due only when the corrected clock catches up. So the time is stored along with
+//! each write, and the next process moves waiting deliveries back by the amount its own clock is behind.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::failure::Failure;
 use crate::rescue;
 use crate::rows::{Class, state_code};
 
-/// What is kept is at most this old when something is written: retries may wait so much longer.
+/// The stored time is at most this old when something is written: retries may wait this much longer.
 const KEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// Keeps the time, unless that was done just before.
+/// Stores the time, unless it was stored recently.
 pub(crate) fn keep(desk: &mut Desk<'_>) -> Result<(), Failure> {
     let now = desk.moment();
     let is_recent = |kept: Timestamp| now.since(kept) < KEEP_EVERY;
@@ -34,8 +34,8 @@ pub(crate) fn keep(desk: &mut Desk<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Moves back what waits because the last process went by a clock that was ahead of ours; how many deliveries. Retries
-/// wait for the rest of their time. What is pending never waits: a file of an earlier version does not say which clock
+/// Moves waiting deliveries back if the last process used a clock that was ahead of ours. Returns how many. Retries
+/// keep their remaining time. Pending deliveries never wait: a file from an earlier version does not record the clock
 /// it was written by.
 pub(crate) fn put_right(desk: &mut Desk<'_>) -> Result<usize, Failure> {
     let now = desk.moment().as_micros();

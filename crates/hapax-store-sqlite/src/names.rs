@@ -1,4 +1,4 @@
-//! Names as numbers: scopes, sources, destinations and rules are stored once and remembered.
+//! Names as numbers: scopes, sources, destinations and rules are stored once and cached.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::failure::Failure;
 
-/// Names remembered at most; configuration gives a handful, so that reaching it only costs a re-read.
+/// The maximum number of cached names. Configurations have a handful; reaching the limit only costs a re-read.
 const REMEMBERED_MAX: usize = 65_536;
 
 /// A name in each of its roles, ready to be cloned.
@@ -18,7 +18,7 @@ pub(crate) struct InternedName {
     pub(crate) destination: DestinationId,
 }
 
-/// What is remembered of the table of names.
+/// A cache of the table of names.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     by_text: HashMap<Box<str>, i64>,
@@ -26,7 +26,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The number of a name that is stored.
+    /// The number of a name, if it is stored.
     pub(crate) fn find(&mut self, connection: &Connection, text: &str) -> Result<Option<i64>, Failure> {
         if let Some(number) = self.by_text.get(text) {
             return Ok(Some(*number));
@@ -39,7 +39,7 @@ impl Names {
         Ok(found)
     }
 
-    /// The number of a name, stored now if it was not.
+    /// The number of a name, which is stored if it is new.
     pub(crate) fn intern(&mut self, connection: &Connection, text: &str) -> Result<i64, Failure> {
         if let Some(number) = self.find(connection, text)? {
             return Ok(number);
@@ -65,7 +65,7 @@ impl Names {
         self.by_number.get(&number).ok_or_else(|| unknown(number))
     }
 
-    /// The text of a name that may not be there.
+    /// The text of an optional name.
     pub(crate) fn text(
         &mut self,
         connection: &Connection,
@@ -76,7 +76,7 @@ impl Names {
             .transpose()
     }
 
-    /// Forgets everything: after a rollback, numbers may belong to no one.
+    /// Clears the cache: after a rollback, numbers may no longer belong to any name.
     pub(crate) fn clear(&mut self) {
         self.by_text.clear();
         self.by_number.clear();

@@ -1,4 +1,4 @@
-//! Events that have something few have: kept apart, so that a list finds them among a million others.
+//! Events with a rare property, recorded separately so that a list finds them among a million others.
 
 use hapax_core::{EventId, Key};
 
@@ -7,12 +7,12 @@ use crate::failure::Failure;
 use crate::forget::earlier;
 use crate::look_up::{self, Holder};
 
-/// What an event has.
+/// The property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
-    /// Copies.
+    /// It has duplicates.
     Copies,
-    /// Another body under the same id.
+    /// Another body arrived under the same id.
     Conflict,
 }
 
@@ -25,7 +25,7 @@ impl Noted {
     }
 }
 
-/// Notes it of an event, if that is stored.
+/// Records the property for an event, if the event is stored.
 pub(crate) fn note(desk: &Desk<'_>, what: Noted, event: EventId) -> Result<(), Failure> {
     if let Some(seq) = find_event(desk.connection, event)? {
         desk.connection
@@ -35,7 +35,7 @@ pub(crate) fn note(desk: &Desk<'_>, what: Noted, event: EventId) -> Result<(), F
     Ok(())
 }
 
-/// Notes copies of every stored event of an identity: they are counted for all of them.
+/// Records duplicates for every stored event of an identity, because the tally is shared by all of them.
 pub(crate) fn note_copies(desk: &mut Desk<'_>, key: Key) -> Result<(), Failure> {
     let mut events = earlier(desk.connection, key)?;
     match look_up::holder(desk.connection, &mut desk.state.names, key)? {
@@ -49,7 +49,7 @@ pub(crate) fn note_copies(desk: &mut Desk<'_>, key: Key) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Forgets everything noted of the event in row `seq`.
+/// Removes everything recorded for the event in row `seq`.
 pub(crate) fn remove(desk: &Desk<'_>, seq: i64) -> Result<(), Failure> {
     let mut delete = desk
         .connection

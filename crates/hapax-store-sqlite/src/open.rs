@@ -1,5 +1,5 @@
-//! Opening the file: the lock first, then looking without touching, then the schema, and last the
-//! leases of a process that is gone.
+//! Opening the file: first the lock, then read-only checks, then the schema, and last the leases of the previous
+//! process.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,27 +17,26 @@ use crate::failure::Failure;
 use crate::lock::{Lock, NotLocked, beside, lock_path};
 use crate::{Options, moment, private, rescue, schema, store_migration};
 
-/// What every SQLite file begins with.
+/// The first bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// The part of the header that is looked at.
+/// The part of the header that is read.
 const HEADER_BYTES: usize = 100;
 
-/// A store could not be opened. The file is as it was.
+/// A store could not be opened. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process has the file.
+    /// Another process has the file open.
     #[error(
         "{} is in use by another process, which holds {}: stop that one, or give this one its own file",
         path.display(), lock.display()
     )]
     AlreadyOpen {
-        /// The database.
         path: PathBuf,
-        /// The lock beside it.
+        /// The lock file next to it.
         lock: PathBuf,
     },
-    /// The file is no database of ours.
+    /// The file is not a Hapax database.
     #[error(
         "the file is no Hapax database and was left alone: {reason}; name another file, or move this one away"
     )]
@@ -45,30 +44,28 @@ pub enum OpenError {
         /// What it is instead.
         reason: String,
     },
-    /// The file is a database, but a broken one.
+    /// The file is a database, but a damaged one.
     #[error(
         "the database file is damaged and was left alone: {reason}; keep a copy of it, then restore a backup or \
          salvage it with `sqlite3 FILE .recover`"
     )]
     Damaged {
-        /// What is wrong with it.
         reason: String,
-        /// SQLite's own error.
         #[source]
         source: Option<rusqlite::Error>,
     },
-    /// A newer program has written the file.
+    /// The file was written by a newer version.
     #[error(
         "the database file has schema version {found}, and this program serves at most version {supported}: run \
          the newer program, or restore a backup from before the upgrade"
     )]
     NewerSchema {
-        /// The file's.
+        /// The file's version.
         found: u32,
-        /// Ours.
+        /// The newest version this program supports.
         supported: u32,
     },
-    /// The file is a copy that was not finished.
+    /// The file belongs to a migration that was not finished.
     #[error(
         "the database file is an unfinished copy of another store and is not served: run `hapax store migrate` again, \
          which goes on where it stopped, or move the file away"
@@ -79,14 +76,12 @@ pub enum OpenError {
         "the database file cannot be written: it, its folder or its disk is read-only, or belongs to another user"
     )]
     ReadOnly {
-        /// The system's error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Reading or writing failed.
     #[error("the database file cannot be opened")]
     Io {
-        /// The system's error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -184,7 +179,7 @@ fn file_bytes(path: &Path) -> Result<u64, OpenError> {
     }
 }
 
-/// The header by itself, before SQLite sees the file.
+/// Checks the header before SQLite sees the file.
 fn look_at_header(path: &Path) -> Result<(), OpenError> {
     let mut header = [0; HEADER_BYTES];
     let mut file = File::open(path).map_err(OpenError::from_io)?;
@@ -204,7 +199,7 @@ fn look_at_header(path: &Path) -> Result<(), OpenError> {
     let pages = u64::from(u32::from_be_bytes([
         header[28], header[29], header[30], header[31],
     ]));
-    // While a log waits beside it, the file may be shorter than it says: the rest is in the log.
+    // While there is a log next to it, the file may be shorter than its header says: the rest is in the log.
     let log_waits = file_bytes(&beside(path, "-wal"))? > 0;
     if !log_waits && file_bytes(path)? < pages * page_bytes {
         return Err(damaged("it is shorter than its header says, so it was cut off"));
@@ -212,7 +207,7 @@ fn look_at_header(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Schema and, of a small file, every page: through a connection that cannot write.
+/// Checks the schema and, in a small file, every page, through a read-only connection.
 fn look_without_touching(path: &Path, options: &Options) -> Result<(), OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(OpenError::from_sql)?;
@@ -231,7 +226,7 @@ fn look_without_touching(path: &Path, options: &Options) -> Result<(), OpenError
     Ok(())
 }
 
-/// Under the lock, every lease belongs to a process that has ended, and what waits was left by it.
+/// Under the lock, every lease and every waiting delivery was left behind by a process that has ended.
 fn take_over(connection: &Connection, state: &mut State) -> Result<(), Failure> {
     let mut desk = Desk {
         connection,

@@ -1,4 +1,4 @@
-//! The store's second half, handed to the same threads.
+//! The store's operations, passed to the same threads.
 
 use async_trait::async_trait;
 use hapax_core::store::{

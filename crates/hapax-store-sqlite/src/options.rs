@@ -11,31 +11,31 @@ use hapax_core::store::Purpose;
 pub struct Options {
     /// The store's own time.
     pub clock: Arc<dyn Clock>,
-    /// What it is opened for: an unfinished copy is not served.
+    /// The purpose it is opened for: an unfinished migration is not served.
     pub purpose: Purpose,
-    /// Calls that may wait for the writer; more are refused as overloaded.
+    /// Calls that may wait for the writer; further calls are refused as overloaded.
     pub queue_calls_max: usize,
-    /// Bytes of payload that may wait for the writer; more are refused as overloaded.
+    /// Payload bytes that may wait for the writer; further calls are refused as overloaded.
     pub queue_bytes_max: usize,
     /// Calls that may wait for a reader.
     pub read_queue_calls_max: usize,
     /// Threads that read, each with its own connection.
     pub readers: usize,
-    /// Items written in one transaction: bounds how long one commit takes.
+    /// Items written in one transaction, which bounds the duration of a commit.
     pub batch_items_max: usize,
-    /// The writer's page cache, once the file is large; a small file gets a small one.
+    /// The writer's page cache once the file is large; a small file gets a small one.
     pub cache_bytes: usize,
-    /// Length of the write-ahead log at which the writer helps to empty it.
+    /// Length of the write-ahead log at which the writer helps with checkpoints.
     pub wal_bytes_max: u64,
-    /// Files up to this size are checked whole when they are opened.
+    /// Files up to this size are checked completely when they are opened.
     pub quick_check_bytes_max: u64,
-    /// Size of the file in pages of 4,096 bytes beyond which it may not grow; none: the disk's end.
+    /// The maximum size of the file in pages of 4,096 bytes; `None` leaves the disk as the only limit.
     pub pages_max: Option<u32>,
-    /// Events looked at for one page of a list, whatever fits.
+    /// Events read for one page of a list, however few match.
     pub list_scan_max: usize,
-    /// Events looked at in one call of `purge`, whatever may go.
+    /// Events examined in one call of `purge`, however few are deleted.
     pub purge_scan_max: usize,
-    /// How long a bulk replay that is over is kept.
+    /// How long a finished replay job is kept.
     pub replay_keep: Duration,
 }
 

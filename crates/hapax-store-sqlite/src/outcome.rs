@@ -1,4 +1,4 @@
-//! How unfinished work becomes an outcome, whoever ended it.
+//! How an unfinished delivery becomes an outcome, whatever ended it.
 
 use hapax_core::{DeliveryState, ErrorClass, OnDead, Timestamp, Token};
 use rusqlite::{Row, params};
@@ -23,7 +23,7 @@ macro_rules! work_row {
 }
 pub(crate) use work_row;
 
-/// A delivery's row, as it goes from table to table.
+/// A delivery's row as it moves between tables.
 #[derive(Debug)]
 pub(crate) struct WorkRow {
     pub(crate) seq: i64,
@@ -56,7 +56,7 @@ impl WorkRow {
         })
     }
 
-    /// Whether it keeps its lane waiting when it dies.
+    /// Whether it blocks its lane when it dies.
     fn holds_when_dead(&self) -> bool {
         self.lane.is_some() && self.on_dead == Some(on_dead_code(OnDead::Hold))
     }
@@ -67,13 +67,13 @@ impl WorkRow {
 pub(crate) enum Ending {
     Completed,
     Dead(ErrorClass),
-    /// Dead from the start, because of its event's body; it never was in its lane.
+    /// Dead from the start because of its event's body; it was never in its lane.
     Held,
     Discarded,
 }
 
-/// Takes a delivery out of the work, keeps its outcome, and lets its lane go on where it may: of a dead one that holds
-/// it, those that were put back before it.
+/// Removes a delivery from the unfinished ones, stores its outcome, and lets its lane continue where possible. Behind a
+/// dead delivery that holds its lane, only replays that come before it continue.
 pub(crate) fn conclude(
     desk: &mut Desk<'_>,
     row: &WorkRow,

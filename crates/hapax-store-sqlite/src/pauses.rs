@@ -1,4 +1,4 @@
-//! Paused destinations. The writer remembers them, since every lease asks.
+//! Paused destinations. The writer caches them, since every lease checks them.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use crate::rows::time_at;
 
-/// Pauses a destination, or says again why.
+/// Pauses a destination, or updates the reason.
 pub(crate) fn pause(desk: &mut Desk<'_>, pause: &Pause) -> Result<(), Failure> {
     let destination = desk.intern(pause.destination.as_str())?;
     desk.connection
@@ -20,7 +20,7 @@ pub(crate) fn pause(desk: &mut Desk<'_>, pause: &Pause) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Resumes a destination; whether it was paused.
+/// Resumes a destination. Returns whether it was paused.
 pub(crate) fn resume(desk: &mut Desk<'_>, destination: &DestinationId) -> Result<bool, Failure> {
     let Some(destination) = desk.find_name(destination.as_str())? else {
         return Ok(false);
@@ -47,7 +47,7 @@ pub(crate) fn is_paused(desk: &mut Desk<'_>, destination: i64) -> Result<bool, F
     Ok(answer)
 }
 
-/// Everything paused, by name.
+/// Every pause, by name.
 pub(crate) fn pauses(desk: &mut ReadDesk) -> Result<Vec<Pause>, Failure> {
     let mut select = desk
         .connection

@@ -1,6 +1,6 @@
-//! The store's files are for their owner alone, whatever the umask is: they hold everything that ever arrived.
+//! The store's files are accessible to their owner only, whatever the umask: they hold everything that ever arrived.
 //!
-//! SQLite gives the files that it makes beside the database (`-wal`, `-shm`) the mode of the database itself.
+//! SQLite gives the files that it creates next to the database (`-wal`, `-shm`) the mode of the database itself.
 
 use std::fs::{OpenOptions, Permissions};
 use std::io;
@@ -10,19 +10,20 @@ use std::path::Path;
 use crate::lock::beside;
 
 const OWNER_ONLY: u32 = 0o600;
-/// What is of no one's business but the owner's.
+/// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// How a file of the store is created.
+/// The options for creating a file of the store.
 pub(crate) fn creating() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true).mode(OWNER_ONLY);
     options
 }
 
-/// Makes the database's file where it is missing, and takes it and those beside it away from others.
+/// Creates the database file if it is missing, and removes other users' access to it and the files next to it.
 pub(crate) fn prepare(path: &Path) -> io::Result<()> {
-    // SQLite would make it by the umask. Closing a file ends the process's locks on it; no one here has any yet.
+    // SQLite would create it according to the umask. Closing a file releases the process's locks on it; there are none
+    // yet.
     drop(creating().open(path)?);
     for suffix in ["", "-wal", "-shm", "-journal", ".lock"] {
         tighten(&beside(path, suffix));
@@ -30,7 +31,8 @@ pub(crate) fn prepare(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file of someone else that we may use but not change stays as it is: that is the operator's choice.
+/// A file that belongs to another user and that we may use but not change stays as it is: that is the operator's
+/// choice.
 fn tighten(path: &Path) {
     let Ok(mode) = std::fs::metadata(path).map(|data| data.permissions().mode()) else {
         return;

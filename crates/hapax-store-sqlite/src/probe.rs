@@ -1,9 +1,9 @@
-//! Proving that the store can write durably now.
+//! Proving that the store can write durably right now.
 
 use crate::desk::Desk;
 use crate::failure::Failure;
 
-/// Writes the time, which no one reads; the commit is the proof.
+/// Writes the time, which nothing reads; the commit is the proof.
 pub(crate) fn probe(desk: &mut Desk<'_>) -> Result<(), Failure> {
     let now = desk.now();
     desk.connection

@@ -1,8 +1,8 @@
-//! Deleting what has outlived its window, in chunks of some milliseconds between which accepts go on.
+//! Deleting events and ledger entries past their window, in chunks of a few milliseconds; accepts continue in between.
 //!
-//! Payloads are found in order of acceptance, from a cursor of each source, so that a source that
-//! keeps its events long does not make every pass look at them again. What is old but must stay
-//! (unfinished, or a dead letter) is remembered and looked at again in the next pass.
+//! Payloads are found in order of acceptance, from one cursor per source, so that a source with a long window does not
+//! make every pass read its events again. Old events that must stay (unfinished deliveries, dead letters) are
+//! remembered and checked again in the next pass.
 
 mod remove;
 
@@ -19,15 +19,15 @@ use crate::failure::Failure;
 
 /// How long deleting payloads may take in one transaction, so that no accept waits long behind it.
 const EVENTS_TIME: Duration = Duration::from_millis(8);
-/// And then ledger entries: they are fewer pages.
+/// The same for ledger entries, which touch fewer pages.
 const LEDGER_TIME: Duration = Duration::from_millis(4);
 /// What a chunk counts for among the items of a transaction.
 pub(crate) const CHUNK_ITEMS: usize = 128;
 /// Rows read at a time.
 const SCAN_ROWS: usize = 512;
-/// Events that are old and must stay, remembered for each source.
+/// Old events that must stay, remembered per source.
 const KEPT_MAX: usize = 10_000;
-/// Rows of each of the small tables deleted in one transaction.
+/// Rows of each small table deleted in one transaction.
 const SMALL_ROWS: u32 = 256;
 /// Later than any event; its order still fits a row number.
 const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
@@ -35,14 +35,15 @@ const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
 /// One transaction's share of a purge.
 pub(crate) struct Chunk {
     pub(crate) order: Arc<PurgeOrder>,
-    /// Payloads to delete at most.
+    /// The maximum number of payloads to delete.
     pub(crate) events: u64,
-    /// Ledger entries to delete at most: a share of their own, so that they go while payloads are behind.
+    /// The maximum number of ledger entries to delete: a separate share, so that they are deleted even while payloads
+    /// lag behind.
     pub(crate) ledger: u64,
     pub(crate) scan: usize,
 }
 
-/// What a chunk did.
+/// The result of a chunk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Done {
     pub(crate) purged: Purged,
@@ -51,14 +52,14 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Whether there is time and room for one payload more. For one there always is.
+    /// Whether there is time and room for another payload. The first one always fits.
     fn goes_on(&self, chunk: &Chunk) -> bool {
         let in_time = || self.deadline.is_none_or(|deadline| Instant::now() < deadline);
         self.scanned < chunk.scan && self.purged.events < chunk.events && (self.scanned == 0 || in_time())
     }
 }
 
-/// How far purges have come, in memory.
+/// The progress of purges, in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     sources: HashMap<i64, SourceProgress>,
@@ -67,20 +68,20 @@ pub(crate) struct Progress {
 
 #[derive(Debug, Default)]
 struct SourceProgress {
-    /// Everything below was deleted or is remembered in `kept`.
+    /// Every event below was deleted or is remembered in `kept`.
     cursor: i64,
     kept: VecDeque<Kept>,
-    /// How far this pass has come; none before it begins.
+    /// The position of this pass; `None` before it begins.
     at: Option<i64>,
     /// The first event that this pass must leave to the next.
     pin: Option<i64>,
-    /// How many of `kept` this pass still looks at.
+    /// How many of `kept` this pass still has to check.
     revisit: usize,
     passed: bool,
 }
 
 impl Progress {
-    /// A row was appended; one below a cursor would never be looked at otherwise.
+    /// A row was appended. If it is below a cursor, the cursor moves back, or no pass would ever read the row.
     pub(crate) fn appended(&mut self, seq: i64) {
         if seq < self.highest {
             for progress in self.sources.values_mut() {
@@ -105,14 +106,14 @@ impl Progress {
     }
 }
 
-/// An event that an earlier pass found old and had to leave.
+/// An old event that an earlier pass had to leave.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     seq: i64,
     received_at: Timestamp,
 }
 
-/// A source's window with its number.
+/// A source's window with the source's number.
 struct Window<'o> {
     source: i64,
     terms: &'o PurgeWindow,
@@ -120,7 +121,6 @@ struct Window<'o> {
     end: i64,
 }
 
-/// Deletes one chunk.
 pub(crate) fn purge(desk: &mut Desk<'_>, chunk: &Chunk) -> Result<Done, Failure> {
     let mut done = Done {
         deadline: Some(Instant::now() + EVENTS_TIME),
@@ -180,7 +180,7 @@ fn begin_pass(desk: &mut Desk<'_>, windows: &[Window<'_>]) {
     }
 }
 
-/// Looks again at what was old and had to stay.
+/// Checks old events that had to stay.
 fn revisit(desk: &mut Desk<'_>, window: &Window<'_>, chunk: &Chunk, done: &mut Done) -> Result<(), Failure> {
     while done.goes_on(chunk) {
         let progress = desk.state.purge.sources.entry(window.source).or_default();
@@ -206,7 +206,7 @@ fn revisit(desk: &mut Desk<'_>, window: &Window<'_>, chunk: &Chunk, done: &mut D
     Ok(())
 }
 
-/// Looks at the next rows of the sources that are furthest behind; whether there were any to look at.
+/// Examines the next rows of the sources that are furthest behind. Returns whether there were any.
 fn scan(
     desk: &mut Desk<'_>,
     windows: &[Window<'_>],
@@ -301,7 +301,7 @@ fn examine(desk: &mut Desk<'_>, row: &Row, window: &Window<'_>, done: &mut Done)
     Ok(())
 }
 
-/// Bodies, the audit trail and finished jobs that are old; whether there may be more.
+/// Deletes old bodies, audit entries and finished jobs. Returns whether there may be more.
 fn small_tables(desk: &mut Desk<'_>) -> Result<bool, Failure> {
     let now = desk.now();
     let mut left = false;

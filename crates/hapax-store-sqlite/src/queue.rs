@@ -1,5 +1,4 @@
-//! The bounded queues in front of the threads: full means refused at once, never waiting, never
-//! unbounded memory.
+//! The bounded queues in front of the threads. A full queue refuses a call at once: no waiting, no unbounded memory.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,29 +20,28 @@ pub(crate) struct Sender<T> {
 pub(crate) struct Queue<T> {
     channel: Receiver<Entry<T>>,
     bytes: Arc<AtomicUsize>,
-    /// The word was read: what a late sender still put in is not done.
+    /// Set once the closing message is read: calls that a late sender still queued are not run.
     closed: Cell<bool>,
 }
 
-/// What lies in the queue: a call, or the word that no more will come.
+/// A message in the queue: a call, or the notice that no more will come.
 #[derive(Debug)]
 enum Entry<T> {
     Call { call: T, bytes: usize },
     Close,
 }
 
-/// What a receiver found.
+/// The result of receiving.
 #[derive(Debug)]
 pub(crate) enum Received<T> {
-    /// A call.
     Call(T),
-    /// Nothing now.
+    /// No call right now.
     Empty,
-    /// Nothing ever again.
+    /// No call will ever come again.
     Closed,
 }
 
-/// A queue for at most `calls_max` calls that carry at most `bytes_max` bytes together.
+/// A queue for at most `calls_max` calls that together carry at most `bytes_max` bytes.
 pub(crate) fn bounded<T>(calls_max: usize, bytes_max: usize) -> (Sender<T>, Queue<T>) {
     let (sender, receiver) = sync_channel(calls_max.max(1));
     let bytes = Arc::new(AtomicUsize::new(0));
@@ -61,10 +59,10 @@ pub(crate) fn bounded<T>(calls_max: usize, bytes_max: usize) -> (Sender<T>, Queu
 }
 
 impl<T> Sender<T> {
-    /// Puts a call in, or says at once that there is no room.
+    /// Queues a call, or fails at once if there is no room.
     pub(crate) fn send(&self, call: T, bytes: usize) -> Result<(), Error> {
         let waiting = self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        // A call larger than the whole limit is let in when it is alone: it could never run else.
+        // A call larger than the whole limit is admitted when it is alone; otherwise it could never run.
         if waiting > 0 && waiting + bytes > self.bytes_max {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             return Err(Error::Overloaded);
@@ -80,7 +78,7 @@ impl<T> Sender<T> {
             })
     }
 
-    /// Says that no more will come; waits for room if it must. What is in the queue is still done.
+    /// Announces that no more calls will come, waiting for room if necessary. Calls already in the queue still run.
     pub(crate) fn close(&self) {
         match self.channel.send(Entry::Close) {
             // A queue whose thread has ended is closed already.
@@ -90,7 +88,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Queue<T> {
-    /// The next call, waiting for it.
+    /// Waits for the next call.
     pub(crate) fn wait(&self) -> Received<T> {
         if self.closed.get() {
             return Received::Closed;
@@ -101,7 +99,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next call, if one is there.
+    /// The next call, if there is one.
     pub(crate) fn poll(&self) -> Received<T> {
         match self.channel.try_recv() {
             Ok(entry) => self.open(entry),
@@ -124,7 +122,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// The answer of a store that was closed.
+/// The error of a closed store.
 pub(crate) fn closed() -> Error {
     Error::Unavailable {
         message: "the store is closed".to_owned(),

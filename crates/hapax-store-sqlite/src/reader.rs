@@ -1,5 +1,5 @@
-//! The readers: threads that look, each on its own connection, beside the writer. Every look is
-//! one short transaction, so that it sees one moment and does not keep the log from starting again.
+//! The readers: threads that read alongside the writer, each on its own connection. Every read is one short
+//! transaction, so that it sees a consistent snapshot and does not keep the log from starting again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, Reach};
 use crate::names::Names;
 use crate::queue::{Queue, Received};
 
-/// A reader's connection with the names it knows.
+/// A reader's connection with its cached names.
 pub(crate) struct ReadDesk {
     pub(crate) connection: Connection,
     pub(crate) names: Names,
@@ -23,17 +23,17 @@ pub(crate) struct ReadDesk {
     pub(crate) list_scan_max: usize,
 }
 
-/// A call that waits for a reader; whether the connection is still good after it.
+/// A call that waits for a reader. Returns whether the connection is still usable.
 pub(crate) type Look = Box<dyn FnOnce(Result<&mut ReadDesk, &Failure>) -> Health + Send>;
 
-/// Whether a connection can be used on.
+/// Whether a connection is still usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
     Good,
     Lost,
 }
 
-/// Wraps a step that looks: its snapshot, its answer, its failure.
+/// Wraps a step that reads: its snapshot, its answer, its failure.
 pub(crate) fn look<O: Send + 'static>(
     step: impl FnOnce(&mut ReadDesk) -> Result<O, Failure> + Send + 'static,
 ) -> (Look, oneshot::Receiver<Result<O, Error>>) {
@@ -42,7 +42,7 @@ pub(crate) fn look<O: Send + 'static>(
         let (answer, health) = match desk {
             Ok(desk) => {
                 let answer = in_snapshot(desk, step);
-                // A snapshot that could not be ended would keep the log from ever starting again.
+                // A snapshot that cannot be ended would keep the log from ever starting again.
                 let stuck = !desk.connection.is_autocommit();
                 let health = match &answer {
                     Err(failure) if stuck || failure.reach() == Reach::Connection => Health::Lost,
@@ -52,7 +52,7 @@ pub(crate) fn look<O: Send + 'static>(
             }
             Err(failure) => (Err(failure.to_error()), Health::Lost),
         };
-        // No one waits any more if the caller dropped its future.
+        // If the caller dropped its future, nobody is waiting for the answer.
         drop(reply.send(answer));
         health
     });
@@ -65,7 +65,7 @@ fn in_snapshot<O>(
 ) -> Result<O, Failure> {
     desk.connection.prepare_cached("BEGIN")?.execute([])?;
     let answer = step(desk);
-    // A read transaction has nothing to lose; ending it matters more than how.
+    // A read transaction has nothing to lose: that it ends matters more than how.
     let ended = desk.connection.prepare_cached("ROLLBACK")?.execute([]);
     let answer = answer?;
     ended?;
@@ -94,7 +94,7 @@ pub(crate) fn start(
 fn run(path: &Path, list_scan_max: usize, queue: &Mutex<Queue<Look>>) {
     let mut desk: Option<ReadDesk> = None;
     loop {
-        // Waiting under the lock: the next reader waits for the lock instead of for the queue.
+        // Waits while holding the lock: the other readers wait for the lock instead of the queue.
         let received = queue.lock().wait();
         let look = match received {
             Received::Call(look) => look,

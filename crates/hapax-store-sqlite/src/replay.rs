@@ -1,4 +1,4 @@
-//! Putting finished deliveries back to work. The earlier outcome stays as history.
+//! Replaying finished deliveries. The earlier outcome stays as history.
 
 use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, ReplayTarget, Replayed};
 use hapax_core::{DeliveryState, ErrorClass, Generation, Headers, Identity, Lane, Timestamp};
@@ -12,17 +12,17 @@ use crate::rows::{
     Class, bytes_at, error_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of,
 };
 
-/// Replays events, each by itself.
+/// Replays events independently of each other.
 pub(crate) fn replay(desk: &mut Desk<'_>, orders: &[ReplayOrder]) -> Result<Vec<Replayed>, Failure> {
     orders.iter().map(|order| replay_one(desk, order)).collect()
 }
 
-/// The event as far as a replay needs it.
+/// The parts of an event that a replay needs.
 struct Subject {
     seq: i64,
     identity: Identity,
     generation: Generation,
-    /// The number of its acceptance.
+    /// Its acceptance number.
     no: Option<i64>,
 }
 
@@ -31,9 +31,9 @@ struct Finished {
     row: WorkRow,
     state: DeliveryState,
     error: Option<ErrorClass>,
-    /// It is the dead head of its lane and keeps it waiting.
+    /// Whether it is the dead head of its lane and holds it.
     holds: bool,
-    /// The job that asks, if it has put it back before.
+    /// The job that asks, if it has already replayed this delivery.
     replayed: Option<ReplayJobId>,
 }
 
@@ -155,8 +155,8 @@ fn fitting(
     Ok(found)
 }
 
-/// A generation of the identity that no one had. A tombstone's is promised to the next event in
-/// number only: it moves on.
+/// A generation of the identity that no event has had. A tombstone does not reserve its number for the next event: it
+/// moves on to the following one.
 fn next_generation(desk: &Desk<'_>, subject: &Subject) -> Result<Generation, Failure> {
     let key = subject.identity.key();
     let found: Option<(u32, bool)> = desk
@@ -238,8 +238,8 @@ fn create(
     )
 }
 
-/// Makes a row of work: due, or in the place of its acceptance in a lane. An event that an earlier program stored has
-/// no such place where it never was in a lane: it stands behind the others.
+/// Inserts an unfinished delivery: due, or in a lane at the position of its acceptance. An event that was stored by an
+/// earlier version and was never in a lane has no such position; it goes behind the others.
 fn insert(
     desk: &mut Desk<'_>,
     order: &ReplayOrder,

@@ -1,4 +1,4 @@
-//! Taking back deliveries whose lease is over: expired, or of an owner that is gone.
+//! Taking back deliveries whose lease has expired or whose owner is gone.
 
 use hapax_core::store::{LOST_MAX, Rescued};
 use hapax_core::{DeliveryState, ErrorClass, Owner, Timestamp};
@@ -9,22 +9,22 @@ use crate::failure::Failure;
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
 use crate::rows::{Class, event_id_of, state_code};
 
-/// No lease ends later.
+/// Later than the end of any lease.
 const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
 
-/// Takes back leases that have expired, at most `limit`.
+/// Takes back expired leases, at most `limit`.
 pub(crate) fn rescue(desk: &mut Desk<'_>, limit: u32) -> Result<Vec<Rescued>, Failure> {
     let rows = running(desk, desk.moment(), None, limit)?;
     take_back(desk, rows)
 }
 
-/// Takes back leases of an owner, at most `limit`, whenever they end.
+/// Takes back the leases of an owner, at most `limit`, whenever they end.
 pub(crate) fn take_back_from(desk: &mut Desk<'_>, owner: Owner, limit: u32) -> Result<Vec<Rescued>, Failure> {
     let rows = running(desk, NEVER, Some(owner), limit)?;
     take_back(desk, rows)
 }
 
-/// Takes back every lease: they belonged to a process that has ended, since its lock is free.
+/// Takes back every lease: the lock was free, so their process has ended.
 pub(crate) fn void_all(desk: &mut Desk<'_>) -> Result<u64, Failure> {
     let rows = running(desk, NEVER, None, u32::MAX)?;
     Ok(take_back(desk, rows)?.len() as u64)
@@ -72,7 +72,7 @@ fn take_back(desk: &mut Desk<'_>, rows: Vec<WorkRow>) -> Result<Vec<Rescued>, Fa
     Ok(rescued)
 }
 
-/// Destinations with unfinished work. The index is skipped through by destination, of which there are few, so that the
+/// Destinations with unfinished deliveries. Skips through the index by destination, of which there are few, so that the
 /// backlog is never read.
 pub(crate) fn destinations(connection: &Connection) -> Result<Vec<i64>, Failure> {
     let mut select = connection.prepare_cached(
@@ -88,7 +88,7 @@ pub(crate) fn destinations(connection: &Connection) -> Result<Vec<i64>, Failure>
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Running rows whose lease ends before then, of one owner or of all.
+/// Running rows whose lease ends before `before`, of one owner or of all.
 fn running(
     desk: &Desk<'_>,
     before: Timestamp,

@@ -1,4 +1,4 @@
-//! Re-encryption: rows get another stored form, each where it is still as it was read.
+//! Re-encryption: rows are rewritten, each only if it is still as it was read.
 
 use hapax_core::store::{AttemptView, ConflictingBody, LedgerEntry, Resealed};
 use hapax_core::{EventId, Key, StoredEvent};
@@ -9,7 +9,7 @@ use crate::desk::{Desk, find_event};
 use crate::erase::overwrite;
 use crate::failure::Failure;
 
-/// Rewrites rows, and overwrites what they were.
+/// Rewrites rows and overwrites their previous content.
 pub(crate) fn reseal(desk: &mut Desk<'_>, rows: &[Resealed]) -> Result<(), Failure> {
     overwrite(desk, true)?;
     let resealed = rows.iter().try_for_each(|row| reseal_one(desk, row));

@@ -1,4 +1,4 @@
-//! How values lie in columns: codes of states, ids, hashes, and whole events.
+//! How values are stored in columns: codes of states, ids, hashes, and whole events.
 
 use bytes::Bytes;
 use hapax_core::store::{DeliveryView, ReplayJobId};
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use crate::failure::Failure;
 use crate::names::Names;
 
-/// Where a row of work stands in the index that leases read.
+/// The position of a delivery in the index that leases read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Fresh,
@@ -30,13 +30,13 @@ impl Class {
         }
     }
 
-    /// The class of a delivery that is due, by how often its lease was lost.
+    /// The class of a due delivery, by the number of leases it has lost.
     pub(crate) const fn due(lost: u32) -> Self {
         if lost == 0 { Self::Fresh } else { Self::Suspect }
     }
 }
 
-/// A state's number in the file.
+/// The number that stands for a state in the file.
 pub(crate) const fn state_code(state: DeliveryState) -> i64 {
     match state {
         DeliveryState::Pending => 0,
@@ -56,7 +56,7 @@ pub(crate) fn state_of(code: i64) -> Result<DeliveryState, Failure> {
         .ok_or_else(|| Failure::Unreadable(format!("{code} is no state of a delivery")))
 }
 
-/// What a dead head does, as a number.
+/// The number for what a dead head does.
 pub(crate) const fn on_dead_code(on_dead: OnDead) -> i64 {
     match on_dead {
         OnDead::Hold => 0,
@@ -82,7 +82,7 @@ pub(crate) fn bytes_at<const N: usize>(row: &Row<'_>, column: usize) -> Result<[
         .ok_or_else(|| Failure::Unreadable(format!("column {column} of a stored row is empty")))
 }
 
-/// A column of exactly `N` bytes or nothing.
+/// A column of exactly `N` bytes, or NULL.
 pub(crate) fn optional_bytes_at<const N: usize>(
     row: &Row<'_>,
     column: usize,
@@ -98,37 +98,30 @@ pub(crate) fn optional_bytes_at<const N: usize>(
     .transpose()
 }
 
-/// An id in a column.
 pub(crate) fn id_at(row: &Row<'_>, column: usize) -> Result<EventId, Failure> {
     bytes_at(row, column).map(EventId::from_bytes)
 }
 
-/// An id or nothing.
 pub(crate) fn optional_id_at(row: &Row<'_>, column: usize) -> Result<Option<EventId>, Failure> {
     Ok(optional_bytes_at(row, column)?.map(EventId::from_bytes))
 }
 
-/// A hash in a column.
 pub(crate) fn hash_at(row: &Row<'_>, column: usize) -> Result<BodyHash, Failure> {
     bytes_at(row, column).map(BodyHash::from_bytes)
 }
 
-/// A ledger key in a column.
 pub(crate) fn key_at(row: &Row<'_>, column: usize) -> Result<Key, Failure> {
     bytes_at(row, column).map(Key::from_bytes)
 }
 
-/// A time in a column.
 pub(crate) fn time_at(row: &Row<'_>, column: usize) -> Result<Timestamp, Failure> {
     Ok(Timestamp::from_micros(row.get(column)?))
 }
 
-/// A time or nothing.
 pub(crate) fn optional_time_at(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Failure> {
     Ok(row.get::<_, Option<i64>>(column)?.map(Timestamp::from_micros))
 }
 
-/// A class of errors in a column.
 pub(crate) fn error_at(row: &Row<'_>, column: usize) -> Result<Option<ErrorClass>, Failure> {
     let text: Option<String> = row.get(column)?;
     text.map(|text| {
@@ -179,11 +172,11 @@ pub(crate) fn read_event(
     }))
 }
 
-/// The columns of unfinished work that [`work_view`] reads.
+/// The columns of an unfinished delivery that [`work_view`] reads.
 pub(crate) const WORK_VIEW: &str =
     "destination, state, generation, idempotency_key, attempts, lost, class, wake_at, lane, replay";
 
-/// Unfinished work as people see it. The columns are those of [`WORK_VIEW`].
+/// An unfinished delivery as it is shown to people. The columns are those of [`WORK_VIEW`].
 pub(crate) fn work_view(
     connection: &Connection,
     names: &mut Names,
@@ -212,7 +205,7 @@ pub(crate) fn work_view(
 pub(crate) const OUTCOME_VIEW: &str =
     "destination, state, generation, idempotency_key, attempts, lost, finished_at, error, lane, replay";
 
-/// A finished delivery as people see it. The columns are those of [`OUTCOME_VIEW`].
+/// A finished delivery as it is shown to people. The columns are those of [`OUTCOME_VIEW`].
 pub(crate) fn outcome_view(
     connection: &Connection,
     names: &mut Names,

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use crate::rows::time_at;
 
-/// Keeps a search, instead of what has its name; whether there was room.
+/// Stores a search, replacing any with the same name. Returns whether there was room.
 pub(crate) fn put(desk: &mut Desk<'_>, search: &SavedSearch) -> Result<bool, Failure> {
     let others: i64 = desk
         .connection
@@ -22,7 +22,7 @@ pub(crate) fn put(desk: &mut Desk<'_>, search: &SavedSearch) -> Result<bool, Fai
     Ok(true)
 }
 
-/// Deletes a search; whether there was one.
+/// Deletes a search. Returns whether there was one.
 pub(crate) fn delete(desk: &mut Desk<'_>, name: &String) -> Result<bool, Failure> {
     let deleted = desk
         .connection

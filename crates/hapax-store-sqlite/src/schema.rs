@@ -1,10 +1,10 @@
-//! The schema's versions: which one a file has, and how it gets to ours.
+//! Schema versions: which one a file has, and how it is migrated to ours.
 
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::OpenError;
 
-/// Migrations in order; the first makes version 1.
+/// Migrations in order; the first creates version 1.
 const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
@@ -14,13 +14,13 @@ const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0006_audit_chain.sql"),
 ];
 
-/// The schema this program writes.
+/// The schema version that this program writes.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// Marks a file as one of ours: "Hapx".
+/// Marks a file as a Hapax database: "Hapx".
 pub(crate) const APPLICATION_ID: i32 = 0x4861_7078;
 
-/// Whether a file can be served: new, ours and old enough, or ours and still compatible.
+/// Whether a file can be served: new, ours and not too new, or ours and still compatible.
 pub(crate) fn check(connection: &Connection) -> Result<(), OpenError> {
     let found = version(connection)?;
     let tables: i64 = connection
@@ -52,7 +52,7 @@ pub(crate) fn check(connection: &Connection) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Brings a file that passed [`check`] to our version, whole or not at all.
+/// Migrates a file that passed [`check`] to our version, completely or not at all.
 pub(crate) fn migrate(connection: &Connection) -> Result<(), OpenError> {
     let found = version(connection)? as usize;
     for (done, migration) in MIGRATIONS.iter().enumerate().skip(found) {
@@ -63,7 +63,7 @@ pub(crate) fn migrate(connection: &Connection) -> Result<(), OpenError> {
         );
         connection.execute_batch(&script).map_err(|error| {
             if !connection.is_autocommit() {
-                // The connection is closed right after, which rolls back too.
+                // The connection is closed right after, which also rolls back.
                 drop(connection.execute_batch("ROLLBACK"));
             }
             OpenError::from_sql(error)

@@ -1,4 +1,4 @@
-//! Small values that sources keep besides their events.
+//! Small values that sources keep in addition to their events.
 
 use hapax_core::SourceName;
 use hapax_core::store::SourceState;
@@ -7,10 +7,10 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::reader::ReadDesk;
 
-/// What is taken, and what is put in its place.
+/// The value to take, and its replacement.
 pub(crate) type Taken = (SourceName, String, Option<SourceState>);
 
-/// Keeps a value, instead of what has its name.
+/// Stores a value, replacing any with the same name.
 pub(crate) fn put(desk: &mut Desk<'_>, state: &SourceState) -> Result<(), Failure> {
     desk.connection
         .prepare_cached("INSERT OR REPLACE INTO source_states (source, name, value) VALUES (?1, ?2, ?3)")?
@@ -18,7 +18,7 @@ pub(crate) fn put(desk: &mut Desk<'_>, state: &SourceState) -> Result<(), Failur
     Ok(())
 }
 
-/// Takes a value away, and puts another in the same step; whether there was one.
+/// Removes a value and stores its replacement in the same step. Returns whether there was one.
 pub(crate) fn take(desk: &mut Desk<'_>, (source, name, state): &Taken) -> Result<bool, Failure> {
     let taken = desk
         .connection
@@ -30,7 +30,7 @@ pub(crate) fn take(desk: &mut Desk<'_>, (source, name, state): &Taken) -> Result
     Ok(taken == 1)
 }
 
-/// What is kept under a name.
+/// The value stored under a name.
 pub(crate) fn find(
     desk: &mut ReadDesk,
     source: &SourceName,
@@ -50,7 +50,7 @@ pub(crate) fn find(
     }))
 }
 
-/// Everything that is kept, by source and name.
+/// Every stored value, by source and name.
 pub(crate) fn list(desk: &mut ReadDesk) -> Result<Vec<SourceState>, Failure> {
     let mut select = desk
         .connection

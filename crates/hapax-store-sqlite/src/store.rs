@@ -1,4 +1,4 @@
-//! The store itself: hands inputs to the threads and answers back, and ends them in order.
+//! The store itself: passes inputs to the threads and answers back, and stops the threads in order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::{
     purge, replay, rescue,
 };
 
-/// What a call costs in the queue besides its payload.
+/// The cost of a call in the queue in addition to its payload.
 const CALL_BYTES: usize = 256;
 
 /// The embedded store: one file, one process.
@@ -40,7 +40,7 @@ pub struct SqliteStore {
     threads: Mutex<Option<Threads>>,
 }
 
-/// What [`SqliteStore::close`] ends, in this order; the lock goes last.
+/// The threads that [`SqliteStore::close`] stops, in this order; the lock is released last.
 struct Threads {
     writer: JoinHandle<Option<Connection>>,
     readers: Vec<JoinHandle<()>>,
@@ -49,11 +49,11 @@ struct Threads {
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`, or creates it. Every lease of an earlier process is void then.
+    /// Opens the file at `path`, or creates it. Every lease of an earlier process becomes void.
     ///
     /// # Errors
-    /// When another process has it, it is damaged or not ours, or it cannot be written; it is then
-    /// as it was.
+    /// Another process has the file open, the file is damaged or not a Hapax database, or it cannot be written. The
+    /// file is then unchanged.
     pub fn open(path: &Path, options: Options) -> Result<Self, OpenError> {
         let opened = open::open(path, &options)?;
         let (writes, write_queue) = queue::bounded(options.queue_calls_max, options.queue_bytes_max);
@@ -92,7 +92,7 @@ impl SqliteStore {
         })
     }
 
-    /// Does what waits, empties the log into the file, and lets go of it. Later calls are refused.
+    /// Runs the queued calls, empties the log into the file, and releases the file. Later calls are refused.
     pub async fn close(&self) {
         let threads = self.take_threads();
         if let Some(threads) = threads {
@@ -149,7 +149,7 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl Threads {
-    /// Joins everything; the writer's connection is the last and empties the log.
+    /// Joins every thread. The writer's connection is the last to close, which empties the log.
     fn end(self) {
         let connection = self.writer.join();
         for reader in self.readers {
@@ -303,7 +303,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// One error for each of this many items.
+/// The same error for each of `asked` items.
 fn for_each<T>(asked: usize, error: Error) -> Vec<Result<T, Error>> {
     let mut answers: Vec<_> = (1..asked).map(|_| Err(again(&error))).collect();
     if asked > 0 {
@@ -312,7 +312,7 @@ fn for_each<T>(asked: usize, error: Error) -> Vec<Result<T, Error>> {
     answers
 }
 
-/// The same error for another caller.
+/// A copy of the error for another caller.
 fn again(error: &Error) -> Error {
     match error {
         Error::Unavailable { message, .. } => Error::Unavailable {

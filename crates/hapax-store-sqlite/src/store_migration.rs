@@ -1,4 +1,4 @@
-//! The store's third part: handing everything over to another store, and taking it in.
+//! Store migration: exporting everything to another store, and importing it.
 
 mod census;
 mod identity;

@@ -1,5 +1,5 @@
-//! Counts of ledger entries and events, kept as sums: written once for each transaction, so that
-//! no one ever counts rows.
+//! Counts of ledger entries and events, kept as sums that are written once per transaction, so that rows are never
+//! counted.
 
 use rusqlite::Connection;
 
@@ -8,16 +8,16 @@ use crate::failure::Failure;
 /// The number under which events are counted; scopes have numbers from 1.
 pub(crate) const EVENTS: i64 = 0;
 
-/// What the running transaction adds.
+/// Changes of the current transaction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tallies {
     changes: Vec<(i64, i64)>,
 }
 
 impl Tallies {
-    /// Adds `change` to what is counted under `number`.
+    /// Adds `change` to the count of `number`.
     pub(crate) fn add(&mut self, number: i64, change: i64) {
-        // A transaction touches a handful of scopes: a scan beats a map.
+        // A transaction touches a handful of scopes, so a scan beats a map.
         match self.changes.iter_mut().find(|(found, _)| *found == number) {
             Some((_, sum)) => *sum += change,
             None => self.changes.push((number, change)),
@@ -41,7 +41,7 @@ impl Tallies {
         Ok(())
     }
 
-    /// Forgets what was not written.
+    /// Drops changes that were not written.
     pub(crate) fn clear(&mut self) {
         self.changes.clear();
     }

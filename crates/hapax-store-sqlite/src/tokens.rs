@@ -1,14 +1,13 @@
-//! The store-wide sequence of tokens. It counts in memory and reserves blocks in the file, so that
-//! it never goes back, whatever crashes: the next start begins at the end of the last block.
+//! The store-wide sequence of tokens. It counts in memory and reserves blocks in the file, so that it never goes back,
+//! even after a crash: the next start begins at the end of the last block.
 
 use rusqlite::Connection;
 
 use crate::failure::Failure;
 
-/// Tokens reserved at a time: one small write for each million leases.
+/// Tokens reserved at a time: one small write per million leases.
 const BLOCK: i64 = 1 << 20;
 
-/// The sequence.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     next: i64,
@@ -17,7 +16,7 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Begins where every earlier process has ended at the latest.
+    /// Begins at or after the last number of every earlier process.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
         let next =
             connection.query_row("SELECT value FROM meta WHERE key = 'token_reserved'", [], |row| {
@@ -26,7 +25,7 @@ impl Tokens {
         Ok(Self { next, reserved: 0 })
     }
 
-    /// A number that was never given out before.
+    /// A number that was never issued before.
     pub(crate) fn take(&mut self, connection: &Connection) -> Result<i64, Failure> {
         if self.next >= self.reserved {
             let reserved = self.next + BLOCK;
@@ -40,7 +39,7 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Gives out only numbers from here on.
+    /// Skips all numbers below `below`.
     pub(crate) fn pass(&mut self, connection: &Connection, below: u64) -> Result<(), Failure> {
         let below = i64::try_from(below).map_err(|_| {
             Failure::Rejected("the numbers of the other store are greater than any store can hold".to_owned())
@@ -53,7 +52,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// The reservation may be undone; what was given out stays given out.
+    /// The reservation may have been undone; numbers already issued are not issued again.
     pub(crate) fn rolled_back(&mut self) {
         self.reserved = 0;
     }

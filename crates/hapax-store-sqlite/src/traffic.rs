@@ -1,4 +1,4 @@
-//! Traffic over time: rows of sums, each written whole by the process that it is of.
+//! Traffic over time: rows of sums, each written whole by the process it belongs to.
 
 use hapax_core::Owner;
 use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use crate::rows::time_at;
 
-/// Writes rows; those that no span shows any more go.
+/// Writes rows, and deletes those too old for any range.
 pub(crate) fn put(desk: &mut Desk<'_>, rows: &[TrafficRow]) -> Result<(), Failure> {
     let mut insert = desk.connection.prepare_cached(
         "INSERT OR REPLACE INTO traffic (span, slot, subject, owner, sums) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -34,7 +34,7 @@ pub(crate) fn put(desk: &mut Desk<'_>, rows: &[TrafficRow]) -> Result<(), Failur
     Ok(())
 }
 
-/// Every row of a span, by slot.
+/// Every row of a range, by slot.
 pub(crate) fn list(desk: &mut ReadDesk, span: TimeRange) -> Result<Vec<TrafficRow>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT slot, subject, owner, sums FROM traffic WHERE span = ?1 ORDER BY slot, subject, owner",

@@ -1,5 +1,5 @@
-//! The writer: one thread that owns the only connection that writes. It takes everything that
-//! waits, runs it in one transaction with one fsync, and answers after the commit.
+//! The writer: one thread that owns the only connection that writes. It takes every waiting call, runs them in one
+//! transaction with one fsync, and answers after the commit.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ pub(crate) trait Call: Send {
     /// Runs the step and keeps its answer.
     fn run(&mut self, desk: &mut Desk<'_>) -> Result<(), Failure>;
 
-    /// How many items it has, to bound a transaction.
+    /// The number of its items, to bound a transaction.
     fn items(&self) -> usize;
 
-    /// Gives the kept answer, or the failure that undid it.
+    /// Sends the kept answer, or the failure that undid it.
     fn answer(self: Box<Self>, undone: Option<&Failure>);
 }
 
-/// A step with its input and the place where someone waits for the answer.
+/// A step with its input and the channel on which its caller waits for the answer.
 pub(crate) struct Job<I, O> {
     input: I,
     items: usize,
@@ -78,7 +78,7 @@ impl<I: Send, O: Send> Call for Job<I, O> {
             (None, Some(Ok(output))) => Ok(output),
             (None, None) => Err(crate::queue::closed()),
         };
-        // No one waits any more if the caller dropped its future: the step has happened all the same.
+        // If the caller dropped its future, nobody is waiting for the answer; the step has happened all the same.
         drop(self.reply.send(answer));
     }
 }
@@ -100,7 +100,7 @@ enum End {
 }
 
 impl Writer {
-    /// Serves until the queue is closed; gives the connection back for the last checkpoint.
+    /// Serves until the queue is closed, then returns the connection for the last checkpoint.
     pub(crate) fn run(mut self, first: Connection) -> Option<Connection> {
         let mut current = Some(first);
         loop {
@@ -156,7 +156,7 @@ impl Writer {
         End::Closed
     }
 
-    /// The first transaction on a connection that was opened again.
+    /// The first transaction on a reopened connection.
     fn commit_on(&mut self, connection: &Connection, batch: Vec<Box<dyn Call>>) {
         match Hot::prepare(connection) {
             Ok(hot) => {
@@ -166,7 +166,7 @@ impl Writer {
                     state: &mut self.state,
                     care: Care::Swift,
                 };
-                // If this fails too, `serve` meets the same failure and opens the file again.
+                // If this fails too, `serve` meets the same failure and reopens the file.
                 commit(&mut desk, batch);
             }
             Err(error) => answer_all(batch, Some(&Failure::from(error))),
@@ -179,7 +179,7 @@ enum Reached {
     ConnectionLost,
 }
 
-/// Waits for a call and takes what else is there; none once the queue is closed and empty.
+/// Waits for a call and takes any others that are queued; `None` once the queue is closed and empty.
 fn take_batch(queue: &Queue<Box<dyn Call>>, items_max: usize) -> Option<Vec<Box<dyn Call>>> {
     let first = match queue.wait() {
         Received::Call(call) => call,
@@ -229,8 +229,8 @@ fn transact(desk: &mut Desk<'_>, batch: &mut [Box<dyn Call>]) -> Result<(), Fail
     if outcome.is_err() {
         desk.state.rolled_back();
         if !desk.connection.is_autocommit() {
-            // SQLite has rolled back by itself after some errors; a failing rollback of the rest
-            // leaves a transaction that the re-made connection does not have.
+            // After some errors SQLite has already rolled back. If this rollback fails too, the connection is replaced,
+            // and the transaction goes with it.
             desk.connection.execute_batch("ROLLBACK")?;
         }
     }
@@ -243,7 +243,7 @@ fn attempt(desk: &mut Desk<'_>, batch: &mut [Box<dyn Call>]) -> Result<(), Failu
     for call in batch {
         call.run(desk)?;
     }
-    // A transaction that only read stays so.
+    // A transaction that only read must not write.
     if desk.connection.total_changes() > before {
         moment::keep(desk)?;
     }

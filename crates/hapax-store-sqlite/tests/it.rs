@@ -1,4 +1,4 @@
-//! What only this store promises: its file, its lock, its log and its limits.
+//! Promises that only this store makes: about its file, its lock, its log and its limits.
 #![expect(
     clippy::unwrap_used,
     reason = "what the tests stand on must work, or they fail"

@@ -1,4 +1,4 @@
-//! Every law of the store's contract, and the random walk beside the model, on a real file.
+//! Every law of the store's contract, and the random walk against the model, on a real file.
 #![expect(
     clippy::unwrap_used,
     reason = "what the tests stand on must work, or they fail"
@@ -15,7 +15,7 @@ use hapax_store_sqlite::{Options, SqliteStore};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-/// A store in a folder of its own, on a clock that the laws move.
+/// A store in its own folder, on a clock that the laws move.
 struct SqliteSubject {
     clock: Arc<ManualClock>,
     folder: Mutex<TempDir>,
@@ -62,7 +62,7 @@ impl Subject for SqliteSubject {
 
 hapax_store_laws::laws!(SqliteSubject::new());
 
-/// The same behind keys.
+/// The same laws on an encrypted store.
 mod sealed {
     use super::{SealedSubject, SqliteSubject};
 

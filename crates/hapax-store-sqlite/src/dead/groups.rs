@@ -1,4 +1,4 @@
-//! Dead letters by destination and error. Read from one index that has all of it: the cost follows the dead letters.
+//! Dead letters by destination and error, read from one covering index: the cost follows the number of dead letters.
 
 use hapax_core::store::DeadGroup;
 use rusqlite::OptionalExtension;
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::reader::ReadDesk;
 use crate::rows::{error_at, event_id_of, time_at};
 
-/// Groups in one answer at most.
+/// The maximum number of groups in one answer.
 const GROUPS_MAX: u32 = 1_000;
 
 /// The groups, largest first.

@@ -1,4 +1,4 @@
-//! Whether an event is one of those that are asked for: what costs least is asked first, its body last.
+//! Whether an event matches a query: cheap conditions are checked first, its body last.
 
 use hapax_core::store::{EventQuery, EventSummary, Has, plain_body_bytes};
 use hapax_core::{EventId, Identity, Scope, SourceName, Timestamp};
@@ -9,10 +9,10 @@ use crate::get::status;
 use crate::reader::ReadDesk;
 use crate::rows::{id_at, time_at};
 
-/// Bytes of bodies that are read for one page, about: a few large ones take as long as many small ones.
+/// Approximate limit for body bytes read per page: a few large bodies take as long as many small ones.
 const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// What was read of bodies for a page.
+/// The amount of bodies read for a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
     pub(super) bodies: u64,
@@ -25,7 +25,7 @@ impl Reading {
     }
 }
 
-/// The event in row `seq`, if it fits.
+/// The event in row `seq`, if it matches.
 pub(super) fn fitting(
     desk: &mut ReadDesk,
     query: &EventQuery,
@@ -65,7 +65,7 @@ pub(super) fn fitting(
     }))
 }
 
-/// What an event's own row says.
+/// The columns of an event's own row.
 struct EventRow {
     id: EventId,
     source: SourceName,
@@ -76,7 +76,7 @@ struct EventRow {
     body_bytes: u64,
 }
 
-/// The row, if what it says fits.
+/// The row, if its columns match.
 fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<EventRow>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT id, source, event_id, type, received_at, length(body), scope, substr(headers, 1, 5)
@@ -103,7 +103,7 @@ fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<Even
         event_id: row.get(2)?,
         event_type,
         received_at,
-        // SQLite makes NULL of the beginning of an empty value: there were no headers.
+        // SQLite returns NULL for the start of an empty value: there were no headers.
         body_bytes: plain_body_bytes(
             &row.get::<_, Option<Vec<u8>>>(7)?.unwrap_or_default(),
             row.get::<_, i64>(5)? as u64,
@@ -111,7 +111,7 @@ fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<Even
     }))
 }
 
-/// A dead delivery that was given up for the error, or any delivery, to the destination.
+/// Whether the event has a matching delivery to the destination: a dead one with the given error, or any.
 fn fits_delivery(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<bool, Failure> {
     let to = match &query.to {
         Some(to) => match desk.names.find(&desk.connection, to.as_str())? {

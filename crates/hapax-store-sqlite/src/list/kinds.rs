@@ -1,4 +1,4 @@
-//! Kinds of events: a source and a type. Each has its own way through one index, so that a rare one is found at once.
+//! Kinds of events: a source and a type. Each is a separate range of one index, so that a rare kind is found at once.
 
 use hapax_core::store::EventQuery;
 use rusqlite::types::Value;
@@ -13,7 +13,7 @@ const OF_KIND: &str = "
     SELECT seq FROM events INDEXED BY events_kind
     WHERE source = ?4 AND ifnull(type, '') = ?5 AND seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
 
-/// The trails of the kinds that a query asks for; none where it asks for all, or for too many.
+/// The trails of the kinds that a query asks for; `None` if it asks for all kinds or for too many.
 pub(super) fn trails(desk: &mut ReadDesk, query: &EventQuery) -> Result<Option<Vec<Trail>>, Failure> {
     if query.source.is_none() && query.event_type.is_none() {
         return Ok(None);
@@ -55,7 +55,7 @@ fn sources(connection: &Connection) -> Result<Vec<i64>, Failure> {
     Ok(found)
 }
 
-/// The types of a source's events that fit a pattern. One more than can be walked says that they are too many.
+/// The event types of a source that match a pattern. Returns one more than can be walked if there are too many.
 fn types(connection: &Connection, source: i64, pattern: Option<&str>) -> Result<Vec<String>, Failure> {
     let prefix = match pattern {
         Some(pattern) => match pattern.strip_suffix('*') {

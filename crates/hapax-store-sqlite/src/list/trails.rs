@@ -1,4 +1,4 @@
-//! Trails: ways through an index that lead past events in the order of lists. Several are walked as one.
+//! Trails: index ranges that yield events in list order. Several are merged into one.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use rusqlite::{Connection, params_from_iter};
 use super::Range;
 use crate::failure::Failure;
 
-/// Rows that are read ahead, over all trails.
+/// Rows read ahead, over all trails together.
 const AHEAD: usize = 256;
-/// Rows that are read ahead of one trail, however many there are.
+/// Minimum rows read ahead per trail, however many trails there are.
 const AHEAD_MIN: usize = 8;
 
-/// One way.
+/// One trail.
 #[derive(Debug)]
 pub(super) struct Trail {
-    /// Gives row numbers from `?1` on and before `?2`, the highest first, at most `?3`; what else it asks for follows.
+    /// Selects at most `?3` row numbers from `?1` up to but excluding `?2`, highest first; further parameters follow.
     sql: &'static str,
     asks: Vec<Value>,
-    /// Read ahead, in the order of the list.
+    /// Rows read ahead, in list order.
     ahead: VecDeque<i64>,
-    /// Where to read on; none at the end.
+    /// The range still to be read; `None` at the end.
     rest: Option<Range>,
 }
 
@@ -36,7 +36,7 @@ impl Trail {
         }
     }
 
-    /// Where the trail leads next.
+    /// The next row of the trail.
     fn head(
         &mut self,
         connection: &Connection,
@@ -63,7 +63,7 @@ impl Trail {
     }
 }
 
-/// Several ways at once.
+/// Several trails, merged.
 #[derive(Debug)]
 pub(super) struct Trails {
     all: Vec<Trail>,
@@ -72,7 +72,7 @@ pub(super) struct Trails {
 }
 
 impl Trails {
-    /// Those that lead through a range.
+    /// Trails over a range.
     pub(super) fn through(range: Range, order: ListOrder, mut trails: Vec<Trail>) -> Self {
         for trail in &mut trails {
             trail.rest = Some(range);
@@ -84,7 +84,7 @@ impl Trails {
         }
     }
 
-    /// Rows that are known already.
+    /// A trail of rows that are already known.
     pub(super) fn of_rows(range: Range, order: ListOrder, rows: impl IntoIterator<Item = i64>) -> Self {
         let mut rows: Vec<i64> = rows
             .into_iter()
@@ -103,7 +103,7 @@ impl Trails {
         }
     }
 
-    /// The next row, once, whichever trails lead to it.
+    /// The next row. A row on several trails is returned once.
     pub(super) fn next(&mut self, connection: &Connection) -> Result<Option<i64>, Failure> {
         let mut heads = Vec::with_capacity(self.all.len());
         for trail in &mut self.all {

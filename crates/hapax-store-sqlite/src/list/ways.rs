@@ -1,4 +1,4 @@
-//! Which way a list goes: along whatever is likely to have the fewest events besides those that are asked for.
+//! Choosing the index for a list: the one likely to yield the fewest events that do not match.
 
 use hapax_core::store::{EventQuery, Has, IndexedValue};
 use hapax_core::{DestinationId, ErrorClass, EventId, EventStatus, Identity};
@@ -15,9 +15,9 @@ use crate::look_up::{self, Holder};
 use crate::noted::Noted;
 use crate::reader::ReadDesk;
 
-/// Scopes tried for a sender's id.
+/// Scopes tried for a provider's event id.
 const SCOPES_MAX: u32 = 10_000;
-/// Trails walked at once; where there would be more, all events are looked at instead.
+/// Trails walked at once; if there would be more, all events are read instead.
 pub(super) const TRAILS_MAX: usize = 256;
 
 const ALL: &str = "SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
@@ -25,7 +25,7 @@ const ALL: &str = "SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 ORDER BY 
 const UNFINISHED: &str =
     "SELECT DISTINCT seq FROM work WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
 
-// Whatever ended has an outcome; where most is still waiting, these are few.
+// Every finished delivery has an outcome; when most deliveries are still waiting, these are few.
 const ENDED: &str =
     "SELECT DISTINCT seq FROM outcomes WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
 
@@ -45,7 +45,7 @@ const INDEXED: &str = "
     SELECT seq FROM indexed WHERE pointer = ?4 AND digest = ?5 AND seq >= ?1 AND seq < ?2
     ORDER BY seq DESC LIMIT ?3";
 
-/// The way for a query.
+/// The trails for a query.
 pub(super) fn choose(desk: &mut ReadDesk, query: &EventQuery, range: Range) -> Result<Trails, Failure> {
     if let Some(event_id) = &query.event_id {
         return Ok(Trails::of_rows(range, query.order, named(desk, event_id)?));
@@ -140,7 +140,7 @@ fn dead_destinations(desk: &ReadDesk) -> Result<Vec<i64>, Failure> {
     Ok(found)
 }
 
-/// A sender's id is looked up in the ledger, in every scope there is; an id of ours among the events.
+/// Looks a provider's event id up in the ledger, in every scope, and a Hapax id among the events.
 fn named(desk: &mut ReadDesk, event_id: &str) -> Result<Vec<i64>, Failure> {
     let mut scopes = desk
         .connection

@@ -1,4 +1,4 @@
-//! What goes together: an event with its history, and later its ledger entry with its tallies.
+//! What is deleted together: an event with its history, and later its ledger entry with its tallies.
 
 use std::time::Instant;
 
@@ -14,11 +14,11 @@ use crate::noted;
 use crate::rows::{id_at, key_at};
 use crate::tallies;
 
-/// Ledger entries that are looked at before the time is.
+/// Ledger entries examined between two checks of the time.
 const AT_ONCE: u64 = 64;
 
-/// Whether nothing keeps the old event in row `seq`: no work, no dead letter that is still kept. One that was discarded
-/// is: it can be restored.
+/// Whether nothing keeps the old event in row `seq`: no unfinished delivery, and no dead letter within its retention. A
+/// discarded one counts too, because it can be restored.
 pub(super) fn may_go(desk: &Desk<'_>, seq: i64, dead_before: Timestamp) -> Result<bool, Failure> {
     if has_unfinished(desk, seq)? {
         return Ok(false);
@@ -33,7 +33,7 @@ pub(super) fn may_go(desk: &Desk<'_>, seq: i64, dead_before: Timestamp) -> Resul
     Ok(!kept)
 }
 
-/// Deletes the event in row `seq` with everything about it but its ledger entry; whether it was there.
+/// Deletes the event in row `seq` with everything but its ledger entry. Returns whether it was there.
 pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
     let found = desk
         .connection
@@ -68,7 +68,7 @@ pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
         .prepare_cached("DELETE FROM earlier WHERE key = ?1 AND id = ?2")?
         .execute((key.as_bytes(), id.as_bytes()))?;
     desk.state.tallies.add(tallies::EVENTS, -1);
-    // A dead head that goes must not leave its lane waiting for no one.
+    // Deleting a dead head must not leave its lane blocked forever.
     for (destination, lane) in held {
         lanes::promote(desk, destination, &lane)?;
     }
@@ -80,7 +80,7 @@ pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Deletes ledger entries that expired before a moment and whose events are gone; whether more are left.
+/// Deletes ledger entries that expired before `before` and have no stored events. Returns whether more are left.
 pub(super) fn expired_ledger(
     desk: &mut Desk<'_>,
     before: Timestamp,
@@ -109,12 +109,12 @@ pub(super) fn expired_ledger(
     }
 }
 
-/// Deletes the ledger entry of an identity, if it has expired and no event of it is stored; whether it went.
+/// Deletes the ledger entry of an identity if it has expired and none of its events is stored. Returns whether it did.
 fn forget(desk: &mut Desk<'_>, expires_at: i64, key: Key, before: Timestamp) -> Result<bool, Failure> {
     desk.connection
         .prepare_cached("DELETE FROM expiring WHERE expires_at = ?1 AND key = ?2")?
         .execute((expires_at, key.as_bytes()))?;
-    // An identity that was taken again has a newer event, which puts it here when it goes.
+    // An identity that was taken again has a newer event, which queues it here again when it is deleted.
     let Some(entry) = orphan(desk, key)?.filter(|entry| entry.expires_at < before.as_micros()) else {
         return Ok(false);
     };
@@ -134,7 +134,7 @@ struct Orphan {
     expires_at: i64,
 }
 
-/// The ledger entry of an identity, if none of its events is stored any more.
+/// The ledger entry of an identity, if none of its events is stored any longer.
 fn orphan(desk: &Desk<'_>, key: Key) -> Result<Option<Orphan>, Failure> {
     let found = desk
         .connection

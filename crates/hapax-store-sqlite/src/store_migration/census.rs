@@ -1,4 +1,4 @@
-//! How many of everything there are, counted row by row.
+//! The number of records of each kind, counted row by row.
 
 use hapax_core::EventId;
 use hapax_core::store::Census;
@@ -6,12 +6,11 @@ use rusqlite::Connection;
 
 use crate::failure::Failure;
 
-// Rows of the audit trail have numbers of their own; in another store they share those of the tokens.
+// Rows of the audit trail are numbered separately here; in another store they share the numbers of the tokens.
 const NUMBERS: &str = "
     SELECT max((SELECT value FROM meta WHERE key = 'token_reserved'), (SELECT coalesce(max(no), 0) + 1 FROM audit)),
            (SELECT coalesce(max(seq), 0) FROM events)";
 
-/// Counts.
 pub(super) fn census(connection: &Connection) -> Result<Census, Failure> {
     let count = |table: &str| -> Result<u64, Failure> {
         let found: i64 =

@@ -1,4 +1,4 @@
-//! An identity whole, as it is handed over.
+//! A complete identity, as it is exported.
 
 use bytes::Bytes;
 use hapax_core::store::{
@@ -22,7 +22,7 @@ use crate::rows::{
     state_of, time_at,
 };
 
-/// Reads an identity of the ledger with everything about it.
+/// Reads an identity of the ledger with everything that belongs to it.
 pub(super) fn read(desk: &mut ReadDesk, key: Key) -> Result<IdentityRecord, Failure> {
     let (scope, entry, is_forgotten) = entry(desk, key)?;
     let mut ids = earlier(&desk.connection, key)?;
@@ -158,7 +158,7 @@ fn outcomes(desk: &mut ReadDesk, seq: i64) -> Result<Vec<OutcomeRecord>, Failure
     Ok(found)
 }
 
-/// A lane from its three columns: key, place, and what a dead head does.
+/// A lane from its three columns: key, position, and what a dead head does.
 fn in_lane(row: &Row<'_>, column: usize) -> Result<Option<InLane>, Failure> {
     let place: Option<i64> = row.get(column + 1)?;
     Ok(

@@ -1,4 +1,4 @@
-//! Taking records in. What is there already stays as it is.
+//! Importing records. A record that already exists stays as it is.
 
 mod beside;
 mod deliveries;
@@ -16,7 +16,7 @@ use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::noted::{self, Noted};
 
-/// Takes records in, and notes how far the copy has come.
+/// Imports records, and stores the progress of the migration.
 pub(super) fn import(
     desk: &mut Desk<'_>,
     (records, reached): &(Vec<Record>, MigrationCursor),
@@ -70,7 +70,7 @@ fn identity(desk: &mut Desk<'_>, record: &IdentityRecord) -> Result<(), Failure>
             entry.content_hash.as_ref().map(|content| content.hash.as_bytes()),
             record.is_forgotten,
         ])?;
-    // All of a record comes in one transaction: where its entry is, the rest is too.
+    // A record is imported in one transaction: if its entry exists, so does the rest.
     if inserted == 0 {
         return Ok(());
     }
@@ -107,7 +107,7 @@ fn event(
         scope,
         contents.generation,
         contents.accepted_at,
-        // The other store's order says nothing about this store's places.
+        // The other store's order says nothing about positions in this store.
         None,
     )?;
     if id != record.entry.id {
@@ -129,7 +129,7 @@ fn event(
     attempts(desk, seq, contents)
 }
 
-/// The event as if it arrived now; its deliveries come by themselves.
+/// The event as if it arrived now; its deliveries are imported separately.
 fn as_new(record: &IdentityRecord, contents: &EventContents) -> NewEvent {
     let event = contents.event.clone();
     NewEvent {

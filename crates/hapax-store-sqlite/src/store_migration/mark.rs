@@ -1,4 +1,4 @@
-//! What the file knows of copies: its own origin, and the mark of an unfinished copy.
+//! Migration state in the file: its own origin, and the mark of an unfinished migration.
 
 use hapax_core::store::{ImportBegun, ImportMark, MigrationCursor, Origin};
 use rusqlite::{Connection, OptionalExtension};
@@ -7,7 +7,7 @@ use super::census::census;
 use crate::desk::Desk;
 use crate::failure::Failure;
 
-/// Whether the file is an unfinished copy.
+/// Whether the file belongs to an unfinished migration.
 pub(crate) fn is_unfinished_copy(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row(
         "SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'import')",
@@ -16,7 +16,7 @@ pub(crate) fn is_unfinished_copy(connection: &Connection) -> rusqlite::Result<bo
     )
 }
 
-/// The number of this store, drawn now if it has none.
+/// The number that identifies this store, drawn now if it has none.
 pub(super) fn origin(desk: &mut Desk<'_>) -> Result<Origin, Failure> {
     desk.connection.execute(
         "INSERT INTO meta (key, value) VALUES ('origin', random()) ON CONFLICT (key) DO NOTHING",
@@ -30,7 +30,7 @@ pub(super) fn origin(desk: &mut Desk<'_>) -> Result<Origin, Failure> {
     Ok(Origin(number))
 }
 
-/// Marks an empty file as an unfinished copy.
+/// Marks an empty file as the target of an unfinished migration.
 pub(super) fn begin(desk: &mut Desk<'_>, mark: &ImportMark) -> Result<ImportBegun, Failure> {
     if let Some(known) = read(desk.connection)? {
         return Ok(ImportBegun::Unfinished(known));
@@ -45,7 +45,7 @@ pub(super) fn begin(desk: &mut Desk<'_>, mark: &ImportMark) -> Result<ImportBegu
     Ok(ImportBegun::Started)
 }
 
-/// Notes how far the copy has come.
+/// Stores the progress of the migration.
 pub(super) fn advance(desk: &Desk<'_>, reached: &MigrationCursor) -> Result<(), Failure> {
     let Some(mark) = read(desk.connection)? else {
         return Err(Failure::Rejected("no copy into this store was begun".to_owned()));
@@ -57,7 +57,7 @@ pub(super) fn advance(desk: &Desk<'_>, reached: &MigrationCursor) -> Result<(), 
     write(desk.connection, &mark)
 }
 
-/// Takes the mark away.
+/// Removes the mark.
 pub(super) fn finish(desk: &mut Desk<'_>) -> Result<(), Failure> {
     desk.connection
         .execute("DELETE FROM meta WHERE key = 'import'", [])?;

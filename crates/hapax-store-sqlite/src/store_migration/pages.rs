@@ -1,4 +1,4 @@
-//! Pages of everything, in the order that all stores share.
+//! Pages of all records, in the order that all stores share.
 
 use hapax_core::store::{
     AuditEntry, AuditNumbered, AuditRecord, BodyNote, JobRecord, MigrationCursor, MigrationPage,
@@ -14,7 +14,7 @@ use crate::pauses;
 use crate::reader::ReadDesk;
 use crate::rows::{hash_at, id_at, key_at, time_at};
 
-/// The page after a place.
+/// The page after a position.
 pub(super) fn page(
     desk: &mut ReadDesk,
     after: &MigrationCursor,
@@ -47,7 +47,7 @@ fn identities(desk: &mut ReadDesk, after: Option<Key>, limit: usize) -> Result<M
             break;
         }
     }
-    // A full page, by either measure, may have others behind it.
+    // A page that is full, by count or by bytes, may be followed by others.
     let next = match keys.get(records.len().saturating_sub(1)) {
         Some(last) if records.len() == limit || records.len() < keys.len() => {
             MigrationCursor::Identities(Some(*last))
@@ -73,7 +73,7 @@ fn keys(desk: &ReadDesk, after: Option<Key>, limit: usize) -> Result<Vec<Key>, F
     Ok(keys)
 }
 
-/// Bodies by scope and hash. Scopes are few and lie in the order of their numbers: they are walked by name.
+/// Bodies by scope and hash. Scopes are few and stored in the order of their numbers, so they are walked by name.
 fn bodies(
     desk: &mut ReadDesk,
     after: Option<&(Scope, BodyHash)>,
@@ -147,7 +147,7 @@ fn jobs(desk: &ReadDesk) -> Result<Vec<Record>, Failure> {
     Ok(records)
 }
 
-/// Another store has other cursors. What the job has put back, it does not put back again.
+/// Cursors do not carry over to another store. The job does not replay a delivery twice, so it may start again.
 fn from_its_beginning(job: ReplayJob) -> ReplayJob {
     match job.state {
         ReplayJobState::Running => ReplayJob { cursor: None, ..job },

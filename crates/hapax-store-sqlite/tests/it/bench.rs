@@ -52,7 +52,7 @@ impl Bench {
     }
 }
 
-/// Accepts one event in a request of its own.
+/// Accepts one event in its own request.
 pub(crate) async fn accept(store: &SqliteStore, event: NewEvent) -> Result<Claim, Error> {
     let mut answers = store.accept(vec![AcceptRequest { events: vec![event] }]).await;
     answers.remove(0).map(|mut claims| claims.remove(0))

@@ -1,4 +1,4 @@
-//! A wall clock that is set: what waits is due when its time has passed, and leases last as long as they should.
+//! Setting the wall clock: deliveries are due when their time has passed, and leases last as long as they should.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ async fn what_waited_while_the_wall_clock_was_ahead_is_due_after_it_was_put_righ
     let next = lease(&store, "lanes", Candidates::Fresh).await.unwrap();
     assert_eq!(next.event.identity.event_id, "next");
 
-    // A retry waits for no longer than it was told to.
+    // A retry waits no longer than its delay.
     bench.clock.advance(AFTER);
     let tried = lease(&store, "sink", Candidates::Fresh).await.unwrap();
     assert_eq!(
@@ -105,7 +105,7 @@ async fn a_crash_while_the_wall_clock_was_ahead_holds_back_nothing_either() {
     bench.clock.set(START.plus(DAY));
     for round in 0..3 {
         let store = bench.open();
-        // Time that passes after the last thing that was written.
+        // Time that passes after the last write.
         bench.clock.advance(Duration::from_millis(700));
         let name = format!("evt_{round}");
         accept_twice(&store, bench.event(&name).to("sink").build()).await;
@@ -171,9 +171,9 @@ async fn accept_twice(store: &SqliteStore, event: NewEvent) {
     assert!(matches!(accept(store, copy).await.unwrap(), Claim::Seen(_)));
 }
 
-/// An event for `sink` that was tried once and is to be tried again.
+/// An event for `sink` that was attempted once and waits for a retry.
 async fn retry(bench: &Bench, store: &SqliteStore, name: &str) {
-    // Leased before anything else that waits there.
+    // Leased before any other delivery that waits there.
     let event = bench.event(name).to("sink").build();
     let id = event.id;
     accept_twice(store, event).await;

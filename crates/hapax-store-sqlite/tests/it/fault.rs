@@ -1,4 +1,4 @@
-//! A connection that fails: everyone in the transaction hears of it, and the store recovers.
+//! A failing connection: every caller in the transaction gets the error, and the store recovers.
 
 use hapax_core::store::Claim;
 use hapax_core::{Identity, Store};

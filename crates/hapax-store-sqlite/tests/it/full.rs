@@ -1,4 +1,5 @@
-//! No room: refused whole and clearly, nothing acknowledged is lost, and it goes on by itself.
+//! A full disk: requests are refused completely and clearly, nothing acknowledged is lost, and the store recovers on
+//! its own.
 
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ async fn a_full_file_refuses_clearly_and_goes_on_once_there_is_room() {
     assert!(matches!(accept(&store, again).await.unwrap(), Claim::New { .. }));
 }
 
-/// Completes everything and purges it.
+/// Completes every delivery and purges the events.
 async fn make_room(store: &SqliteStore, count: usize) {
     for _ in 0..count {
         let leased = crate::bench::lease(store, "sink", hapax_core::store::Candidates::Fresh)

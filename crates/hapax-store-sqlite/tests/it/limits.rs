@@ -1,4 +1,4 @@
-//! Bounded queues: what does not fit is refused at once, and what was refused was not written.
+//! Bounded queues: calls that do not fit are refused at once, and a refused call was not written.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ async fn a_full_queue_refuses_at_once_and_what_it_took_is_stored() {
         ..bench.options()
     };
     let store = Arc::new(SqliteStore::open(&bench.path(), options).unwrap());
-    // One long transaction keeps the writer busy while the others ask.
+    // One long transaction keeps the writer busy while the other calls arrive.
     let events = (0..2_000).map(|number| bench.event(&format!("long_{number}")).build());
     let mut calls = tokio::task::JoinSet::new();
     let long = AcceptRequest {

@@ -1,4 +1,4 @@
-//! The write-ahead log: it starts again under continuous writes instead of growing for ever.
+//! The write-ahead log starts again under continuous writes instead of growing forever.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Opening: one process for each file, and a file that is not ours or broken is left alone.
+//! Opening: one process per file, and a file that is damaged or not ours is left alone.
 
 use std::fs;
 
@@ -101,7 +101,7 @@ async fn a_file_with_an_overwritten_page_is_refused_and_untouched() {
     }
     store.close().await;
     let mut content = fs::read(bench.path()).unwrap();
-    // Every page but the first, which has the header: whichever is in use is broken.
+    // Every page but the first, which has the header: whichever page is in use is broken.
     content[4096..].fill(0xa5);
     fs::write(bench.path(), &content).unwrap();
     let refused = bench.try_open().unwrap_err();

@@ -1,4 +1,4 @@
-//! An encrypted store: its file and its log show nothing of what was said.
+//! An encrypted store: neither its file nor its log reveals any content.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A file of an earlier version: what it holds is found in every new way, too.
+//! A file from an earlier version: its events are found by every new index, too.
 
 use hapax_core::store::{Claim, ConflictingBody, DuplicateCount, DuplicateNote, EventQuery, Has};
 use hapax_core::{BodyHash, EventId, Headers, Operations, Store};
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::bench::{Bench, accept};
 
-/// Takes the file back to the version before searches.
+/// Downgrades the file to the version before searches.
 const BACK: &str = "
     DROP INDEX outcomes_why; DROP INDEX events_kind;
     DROP TABLE views; DROP TABLE traffic; DROP TABLE indexed_fields; DROP TABLE noted; DROP TABLE indexed;

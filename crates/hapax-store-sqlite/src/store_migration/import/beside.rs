@@ -1,4 +1,4 @@
-//! Taking in what is kept beside events: copies, conflicts, jobs and the audit trail.
+//! Importing records other than events: duplicates, conflicts, jobs and the audit trail.
 
 use hapax_core::Key;
 use hapax_core::store::{AuditLink, AuditNumbered, ConflictRecord, DuplicateTally, JobRecord};

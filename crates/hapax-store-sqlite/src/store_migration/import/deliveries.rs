@@ -1,4 +1,4 @@
-//! Taking in what is to be done, what was done, and the attempts.
+//! Importing unfinished deliveries, outcomes and attempts.
 
 use hapax_core::store::{EventContents, InLane, OutcomeRecord, WorkRecord};
 use hapax_core::{DeliveryState, Timestamp};
@@ -86,7 +86,7 @@ fn lane_end(lane: Option<&InLane>) -> Option<i64> {
     lane.map(|lane| on_dead_code(lane.lane.on_dead))
 }
 
-/// Attempts are numbered by their place; those to come have numbers of the store-wide sequence, which are greater.
+/// Imported attempts are numbered by position; later ones get numbers from the store-wide sequence, which are greater.
 pub(super) fn attempts(desk: &mut Desk<'_>, seq: i64, contents: &EventContents) -> Result<(), Failure> {
     for (place, view) in (0_i64..).zip(&contents.attempts) {
         let destination = desk.intern(view.destination.as_str())?;
