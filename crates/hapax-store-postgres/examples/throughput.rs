@@ -1,10 +1,10 @@
-//! What the store does on this machine: accepts, and leases with an empty and a long backlog.
+//! Measures the store on this machine: accepts, and leases with an empty and a long backlog.
 //!
 //! ```text
 //! cargo run --release -p hapax-store-postgres --example throughput -- [backlog]
 //! ```
 //!
-//! On a private server, which is gone afterwards.
+//! Runs on a private server that is removed afterwards.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

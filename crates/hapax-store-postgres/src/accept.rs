@@ -1,5 +1,5 @@
-//! Accepting: the claims, the payloads and the work of a batch, in one transaction. A request
-//! that can never be written is refused alone.
+//! Accepting: the claims, the payloads and the deliveries of a batch, in one transaction. A request that can never be
+//! written is refused alone.
 
 mod claim;
 mod enqueue;
@@ -22,10 +22,10 @@ use crate::step::Runner;
 use crate::tallies::Tallies;
 use crate::{indexed, noted};
 
-/// How often a batch is written whose commit got no answer.
+/// How many times a batch is written if its commit gets no answer.
 const UNSURE_MAX: u32 = 3;
 
-/// Accepts requests. One answer for each, in order.
+/// Accepts requests. Returns one answer per request, in order.
 pub(crate) async fn accept(runner: &Runner, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
     let refused = requests.iter().map(check).collect();
     let parts = Parts::new(requests, refused, |request| {
@@ -39,7 +39,7 @@ pub(crate) async fn accept(runner: &Runner, requests: Vec<AcceptRequest>) -> Vec
         .await
 }
 
-/// What can be said of a request without asking the database.
+/// Checks that need no database.
 fn check(request: &AcceptRequest) -> Option<Result<Vec<Claim>, Error>> {
     let stray = request
         .events
@@ -50,8 +50,8 @@ fn check(request: &AcceptRequest) -> Option<Result<Vec<Claim>, Error>> {
     }))
 }
 
-/// Writes a part. After a commit without an answer the same is written again, with the same ids: what
-/// was there is then found.
+/// Writes a part. If a commit gets no answer, the same events are written again with the same ids: those that were
+/// stored are then found.
 async fn write_surely(runner: &Runner, part: &Part<AcceptRequest>) -> Result<Vec<Vec<Claim>>, Failure> {
     let mut tries = 1;
     loop {
@@ -65,11 +65,11 @@ async fn write_surely(runner: &Runner, part: &Part<AcceptRequest>) -> Result<Vec
     }
 }
 
-/// What became of a candidate's identity.
+/// The result of claiming a candidate's identity.
 enum Fate {
     New {
         generation: Generation,
-        /// The event that had the identity before, where it was forgotten.
+        /// The previous event of the identity, if the identity was forgotten.
         last: Option<Uuid>,
     },
     Seen(LedgerEntry),
@@ -77,7 +77,7 @@ enum Fate {
 
 async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<Claim>>, Failure> {
     let events = || requests.iter().flat_map(|request| &request.events);
-    // Copies inside the batch: the first of them is the candidate.
+    // Duplicates inside the batch: the first of them is the candidate.
     let mut first: HashMap<Key, &NewEvent> = HashMap::new();
     for event in events() {
         first.entry(event.key).or_insert(event);
@@ -88,13 +88,13 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
             .is_some_and(|found| std::ptr::eq(*found, *event))
     };
     let mut candidates: Vec<&NewEvent> = events().filter(is_candidate).collect();
-    // In one order for everyone: opposite orders in two batches would wait for each other.
+    // A global order: two batches that lock in opposite orders would deadlock.
     candidates.sort_unstable_by_key(|event| (event.key.bucket(), event.key));
 
     let now = session.begin_at().await?;
     let mut tallies = Tallies::default();
     let fates = claim::claim(session, &candidates, now, &mut tallies).await?;
-    // In the order of arrival, which is the order of lists and lanes.
+    // In order of arrival, which is the order of lists and lanes.
     let winners: Vec<(&NewEvent, Generation)> = events()
         .filter(is_candidate)
         .filter_map(|event| match fates.get(&event.key) {
@@ -134,7 +134,7 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
         .collect()
 }
 
-/// The new events whose bodies are claimed, each with the one that had its identity before.
+/// The new events whose bodies are claimed, each with the previous event of its identity.
 fn bodies_of<'e>(
     winners: &[(&'e NewEvent, Generation)],
     fates: &HashMap<Key, Fate>,
@@ -148,7 +148,7 @@ fn bodies_of<'e>(
         .collect()
 }
 
-/// Writes payloads, work and sums, sent in one go, and commits.
+/// Pipelines the payloads, deliveries and sums, and commits.
 async fn store(
     session: &Session,
     winners: &[(&NewEvent, Generation)],
@@ -170,7 +170,7 @@ async fn store(
     Ok(work.handed)
 }
 
-/// Of identities that were forgotten and are taken again: copies that came before count for the new event, too.
+/// For forgotten identities that are taken again: earlier duplicates count for the new event, too.
 async fn note_copies(session: &Session, winners: &[(&NewEvent, Generation)]) -> Result<(), Failure> {
     let again = winners.iter().filter(|(_, generation)| generation.0 > 0);
     let keys: Vec<_> = again
@@ -181,7 +181,7 @@ async fn note_copies(session: &Session, winners: &[(&NewEvent, Generation)]) -> 
     noted::note_copies(session, &keys).await
 }
 
-/// What the ledger keeps of an event that was just accepted.
+/// The ledger entry of a newly accepted event.
 fn entry(event: &NewEvent, generation: Generation, now: Timestamp) -> LedgerEntry {
     LedgerEntry {
         id: event.id,

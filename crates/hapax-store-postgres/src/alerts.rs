@@ -1,4 +1,4 @@
-//! What is known of alerts: small values by name, swapped.
+//! Alert state: small values by name, replaced by compare-and-swap.
 
 use hapax_core::store::{ALERTS_MAX, AlertState, KEYRING_NAME};
 
@@ -6,7 +6,7 @@ use crate::bind::bind;
 use crate::failure::Failure;
 use crate::session::Session;
 
-// Two replicas that raise alerts at once count one after the other.
+// Serialises replicas that add alerts at the same time, so that the count is exact.
 const LOCK: &str = "LOCK TABLE hapax.alerts IN SHARE ROW EXCLUSIVE MODE";
 
 const COUNT: &str = "SELECT count(*) FROM hapax.alerts WHERE name <> $1::text";
@@ -24,11 +24,11 @@ const DELETE: &str = "DELETE FROM hapax.alerts WHERE name = $1::text AND value =
 
 const SELECT: &str = "SELECT name, value FROM hapax.alerts ORDER BY name";
 
-/// Which alert, what it must be, and what it becomes.
+/// The alert's name, the expected value, and the new value.
 pub(crate) type Swap = (String, Option<Vec<u8>>, Option<Vec<u8>>);
 
-/// Puts one value in the place of another; whether it did. Of two replicas that swap one value at once, the second
-/// waits for the first's commit and then finds another value.
+/// Replaces one value with another and returns whether it did. If two replicas swap the same value at once, the second
+/// waits for the first to commit and then finds a different value.
 pub(crate) async fn swap(session: &Session, (name, before, after): &Swap) -> Result<bool, Failure> {
     let name = name.as_str();
     session.begin().await?;
@@ -48,7 +48,7 @@ pub(crate) async fn swap(session: &Session, (name, before, after): &Swap) -> Res
     Ok(swapped)
 }
 
-/// What is known of every alert, by name.
+/// The state of every alert, by name.
 pub(crate) async fn list(session: &Session) -> Result<Vec<AlertState>, Failure> {
     let rows = session.rows(SELECT, &[]).await?;
     rows.iter()

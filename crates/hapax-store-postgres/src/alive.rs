@@ -1,4 +1,5 @@
-//! Who lives, and what the dead had leased. Every process reports through the same server, so one table serves for all.
+//! Which owners are alive, and the leases of those that are not. Every process reports through the same server, so one
+//! table serves all.
 
 use hapax_core::Owner;
 use hapax_core::store::{Alive, AliveReport, Rescued};
@@ -15,13 +16,13 @@ const UPSERT: &str = "
     INSERT INTO hapax.owners (owner, since, reported_at) VALUES ($1::int8, $2::int8, $3::int8)
     ON CONFLICT (owner) DO UPDATE SET since = excluded.since, reported_at = excluded.reported_at";
 
-// It may have woken up since it was found dead. A row that is locked belongs to someone who reports at this moment: two of
-// them that took each other for dead would wait for each other.
+// The owner may have reported since it was found dead. A locked row belongs to an owner that is reporting right now:
+// two owners that consider each other dead would otherwise deadlock.
 const DELETE: &str = "
     DELETE FROM hapax.owners WHERE owner = (
         SELECT owner FROM hapax.owners WHERE owner = $1::int8 AND reported_at = $2::int8 FOR UPDATE SKIP LOCKED)";
 
-/// Notes that an owner lives, and takes back what dead ones hold.
+/// Records that an owner is alive, and takes back the leases of dead owners.
 pub(crate) async fn report(session: &Session, report: AliveReport) -> Result<Vec<Rescued>, Failure> {
     let now = session.begin_at().await?;
     let owners = owners(session).await?;

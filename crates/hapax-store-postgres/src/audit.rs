@@ -1,4 +1,4 @@
-//! The audit trail: who did what, newest first, each entry chained to the one before.
+//! The audit trail: who did what, newest first, each entry chained to the previous one.
 
 use hapax_core::Timestamp;
 use hapax_core::store::{AUDIT_KEEP, AuditEntry, AuditHead, AuditLink, AuditRecord, Cursor, expired_audit};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::rows::time_at;
 use crate::session::Session;
 
-/// Entries on one page at most.
+/// The maximum number of entries per page.
 const PAGE_MAX: u32 = 1_000;
 
 const INSERT: &str = "
@@ -22,7 +22,7 @@ const SELECT: &str = "
 
 const HEAD: &str = "SELECT place FROM hapax.audit_head";
 
-// Makes the row where it is not there, and locks it.
+// Creates the row if it is missing, and locks it.
 const LOCK_HEAD: &str = "
     INSERT INTO hapax.audit_head (one, place) VALUES (true, ''::bytea)
     ON CONFLICT (one) DO UPDATE SET one = excluded.one RETURNING place";
@@ -33,8 +33,8 @@ const OLDEST: &str = "SELECT no, at, link FROM hapax.audit ORDER BY no LIMIT $1:
 
 const DELETE: &str = "DELETE FROM hapax.audit WHERE no = ANY ($1::int8[])";
 
-/// Writes an entry behind the last one. Whoever else wants to waits for the row of the head; the number is drawn under
-/// it, so that pages have the order of the chain.
+/// Appends an entry. Concurrent writers wait for the head's row; the number is drawn under that lock, so that pages
+/// have the order of the chain.
 pub(crate) async fn record(session: &Session, entry: &AuditEntry) -> Result<AuditLink, Failure> {
     session.begin().await?;
     let head = read_head(session, LOCK_HEAD).await?;
@@ -64,7 +64,7 @@ pub(crate) async fn head(session: &Session) -> Result<AuditHead, Failure> {
     read_head(session, HEAD).await
 }
 
-/// A head that someone damaged stops no one from working: the chain begins again, and is found broken there.
+/// A damaged head does not stop the store: the chain begins again, and verification reports the break there.
 async fn read_head(session: &Session, sql: &'static str) -> Result<AuditHead, Failure> {
     let rows = session.rows(sql, &[]).await?;
     let place: Option<&[u8]> = rows.first().map(|row| row.try_get(0)).transpose()?;
@@ -76,7 +76,7 @@ async fn put_head(session: &Session, head: AuditHead) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Moves the head to the last of some entries that hang in the chain of another store.
+/// Moves the head to the last of some entries that belong to another store's chain.
 pub(crate) async fn import(session: &Session, links: &[AuditLink]) -> Result<(), Failure> {
     let Some(last) = links.last() else {
         return Ok(());
@@ -87,9 +87,9 @@ pub(crate) async fn import(session: &Session, links: &[AuditLink]) -> Result<(),
     Ok(())
 }
 
-/// Deletes the oldest entries that were kept for long enough, of `limit` that it looks at; whether there may be more.
+/// Examines the `limit` oldest entries and deletes the expired ones. Returns whether there may be more.
 pub(crate) async fn purge(session: &Session, now: Timestamp, limit: i64) -> Result<bool, Failure> {
-    // One of them may stay.
+    // One expired entry may stay.
     let rows = session.rows(OLDEST, bind![limit + 1]).await?;
     let mut oldest = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -103,13 +103,13 @@ pub(crate) async fn purge(session: &Session, now: Timestamp, limit: i64) -> Resu
     Ok(deleted >= limit)
 }
 
-/// The link of an entry. One that is none was tampered with: then the entry hangs in no chain, and is missed there.
+/// The link of an entry. A malformed link was tampered with: the entry then belongs to no chain, and verification
+/// misses it.
 pub(crate) fn link_at(row: &Row, column: usize) -> Result<Option<AuditLink>, Failure> {
     let bytes: Option<&[u8]> = row.try_get(column)?;
     Ok(bytes.and_then(AuditLink::from_bytes))
 }
 
-/// Reads a page.
 pub(crate) async fn audit(
     session: &Session,
     (after, limit): &(Option<Cursor>, u32),

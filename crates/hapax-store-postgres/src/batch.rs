@@ -1,4 +1,4 @@
-//! Rows for a statement, as columns, and how they are shared out over its runs.
+//! Rows for a statement, as columns, and how they are divided among its runs.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::bind::{Column, Listed, Param, Typed};
 use crate::template::Form;
 
-/// A value that a parameter is made of.
+/// A value bound to a parameter.
 type Cell<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
-/// Rows, each in a bucket. Statements over them are texts as [`crate::template`] says.
+/// Rows, each in a bucket. Statements over them are templates as described in [`crate::template`].
 pub(crate) struct Batch<'a> {
     buckets: Vec<i16>,
     columns: Vec<(&'static str, Box<dyn Cells<'a> + 'a>)>,
@@ -18,7 +18,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// As many rows as there are buckets.
+    /// One row per given bucket.
     pub(crate) fn in_buckets(buckets: impl IntoIterator<Item = i16>) -> Self {
         Self {
             buckets: buckets.into_iter().collect(),
@@ -27,7 +27,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// One more column.
+    /// Adds a column.
     pub(crate) fn column<T>(mut self, name: &'static str, cells: impl IntoIterator<Item = T>) -> Self
     where
         T: Listed + Typed + ToSql + Clone + Send + Sync + 'a,
@@ -37,7 +37,7 @@ impl<'a> Batch<'a> {
         self
     }
 
-    /// One more column, with the same in each row.
+    /// Adds a column with the same value in every row.
     pub(crate) fn same<T>(self, name: &'static str, cell: T) -> Self
     where
         T: Listed + Typed + ToSql + Clone + Send + Sync + 'a,
@@ -46,7 +46,7 @@ impl<'a> Batch<'a> {
         self.column(name, std::iter::repeat_n(cell, rows))
     }
 
-    /// A parameter after all columns.
+    /// Adds a parameter after all columns.
     pub(crate) fn value<T: Typed + ToSql + Send + Sync + 'a>(mut self, value: T) -> Self {
         self.values.push((Box::new(value), T::TYPE));
         self
@@ -62,8 +62,8 @@ impl<'a> Batch<'a> {
         columns.map(|(name, cells)| (*name, cells.sql_type())).collect()
     }
 
-    /// What each run of a statement gets, in the order of buckets and then of rows: whoever locks
-    /// rows does so in one order, in either form.
+    /// The parameters of each run of a statement, ordered by bucket and then by row, so that rows are locked in the
+    /// same order in either form.
     pub(crate) fn runs(&self, form: Form) -> Vec<Run<'_, 'a>> {
         match form {
             Form::Whole => vec![self.run(None, &(0..self.buckets.len()).collect::<Vec<_>>())],
@@ -134,7 +134,7 @@ fn param<'c>(cell: &'c Cell<'_>) -> &'c (dyn ToSql + Sync) {
 trait Cells<'a>: Send + Sync {
     /// The type of one cell.
     fn sql_type(&self) -> Type;
-    /// A column of these rows only.
+    /// The column restricted to these rows.
     fn pick(&self, rows: &[usize]) -> (Cell<'a>, Type);
     /// One row's cell.
     fn at(&self, row: usize) -> (Cell<'a>, Type);

@@ -48,7 +48,7 @@ impl<T: Listed> Listed for Option<T> {
     const ARRAY: Type = T::ARRAY;
 }
 
-/// A column of a statement over arrays. Its own type, since `Vec<u8>` is a value and not a list.
+/// A column of a statement over arrays. A separate type, since `Vec<u8>` is a value and not a list.
 #[derive(Debug)]
 pub(crate) struct Column<T>(pub(crate) Vec<T>);
 

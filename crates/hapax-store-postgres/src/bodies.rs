@@ -1,5 +1,5 @@
-//! Bodies whose sender does not sign the id: the same body under another id is flagged, or claimed by the accept that
-//! brings it. Names that are bound to a body are kept with them.
+//! Bodies from providers that do not sign the id: the same body under another id is flagged, or claimed by the accept
+//! that brings it. Names bound to a body are stored here too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -32,12 +32,12 @@ const PASS_ON: &str = "
     UPDATE hapax.bodies AS b SET id = n.id, until = n.until
     FROM {n} WHERE b.bucket = {bucket} AND b.scope = n.scope AND b.raw_hash = n.raw_hash";
 
-/// Remembers the first event of each body and flags the later ones.
+/// Remembers the first event of each body and flags later events with the same body.
 pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result<(), Failure> {
     if notes.is_empty() {
         return Ok(());
     }
-    // Of two in one call, the first is the earlier. In one order for everyone.
+    // Of two notes in one call, the first is the earlier. A global order avoids deadlocks.
     let mut firsts: BTreeMap<Name<'_>, &BodyNote> = BTreeMap::new();
     for note in notes {
         firsts.entry(name(note)).or_insert(note);
@@ -58,11 +58,12 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
     session.commit().await
 }
 
-/// Claims the bodies of new events, in the transaction that accepts them, and flags those whose bodies are others';
-/// the keys of these. With each event comes the one that had its identity before: its claim passes on.
+/// Claims the bodies of new events in the transaction that accepts them, and flags events whose body belongs to another
+/// event. Returns the keys of the flagged events. Each event comes with the previous event of its identity, whose claim
+/// passes to it.
 ///
-/// Two that bring one body under two ids meet at its row, where the second waits until the first has committed or not. No
-/// batch waits here for one that waits for it: by now each has all the ledger entries that it wants.
+/// Two transactions with the same body under two ids meet at its row, where the second waits for the first to commit or
+/// roll back. This cannot deadlock: at this point each batch already holds all the ledger entries that it needs.
 pub(crate) async fn claim(
     session: &Session,
     events: &[(&NewEvent, Option<Uuid>)],
@@ -81,7 +82,7 @@ pub(crate) async fn claim(
     let (mut held, mut flags, mut passed) = (HashSet::new(), BTreeMap::new(), BTreeMap::new());
     for (key, last, note) in &claims {
         let (_, scope, hash) = name(note);
-        // One that is neither kept nor found was purged just now: the whole is tried again.
+        // A body that was neither stored nor found has just been purged: run the whole step again.
         let first = known
             .get(&(scope.to_owned(), hash.to_vec()))
             .ok_or(Failure::Moved)?;
@@ -97,7 +98,8 @@ pub(crate) async fn claim(
     Ok(held)
 }
 
-/// Whether a name is bound to this body, by now at the latest. Of two at once, the second waits for the first's commit.
+/// Returns whether a name is bound to this body, binding it now if it was free. Of two concurrent calls, the second
+/// waits for the first to commit.
 pub(crate) async fn bind(session: &Session, binding: &Binding) -> Result<bool, Failure> {
     let note = binding.note();
     session.begin().await?;
@@ -106,7 +108,7 @@ pub(crate) async fn bind(session: &Session, binding: &Binding) -> Result<bool, F
     Ok(known.into_values().next() == Some(uuid_of(note.id)))
 }
 
-/// Those of these bodies that are remembered.
+/// The subset of these bodies that are remembered.
 pub(crate) async fn remembered(
     session: &Session,
     bodies: &[(Scope, BodyHash)],
@@ -128,8 +130,8 @@ pub(crate) async fn remembered(
         .collect()
 }
 
-/// Gives notes other names, in a transaction: those that are still the same event's. Where a new name is known already, the
-/// old one goes.
+/// Renames notes that still belong to the same event, within a transaction. If the new name is already known, the old
+/// one is deleted.
 pub(crate) async fn rename(session: &Session, notes: &[(&BodyNote, &BodyNote)]) -> Result<(), Failure> {
     let before: BTreeMap<Name<'_>, &BodyNote> =
         notes.iter().map(|(before, _)| (name(before), *before)).collect();
@@ -146,7 +148,7 @@ pub(crate) async fn rename(session: &Session, notes: &[(&BodyNote, &BodyNote)]) 
     session.write(INSERT, &bodies(&after)).await
 }
 
-/// Keeps the notes of bodies that are not known yet; for each body the id that is kept.
+/// Stores notes for bodies that are not known yet. Returns the id stored for each body.
 async fn keep(
     session: &Session,
     notes: &BTreeMap<Name<'_>, &BodyNote>,

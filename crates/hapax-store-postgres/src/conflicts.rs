@@ -1,4 +1,4 @@
-//! Other bodies under a known identity: kept apart, looked at, released.
+//! Conflicts: other bodies under a known identity, stored apart, read and released.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -21,7 +21,7 @@ use crate::step::Runner;
 const KNOWN: &str = "
     SELECT c.first, c.raw_hash FROM {n} JOIN hapax.conflicts c ON c.bucket = {bucket} AND c.first = n.first";
 
-// Two replicas that quarantine for one identity count one after the other.
+// Serialises replicas that store conflicts of the same identity, so that the count is exact.
 const LOCK: &str = "
     SELECT l.key FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
     ORDER BY l.bucket + 0, l.key FOR UPDATE OF l";
@@ -43,7 +43,7 @@ const RELEASE: &str = "
     UPDATE hapax.conflicts SET released_as = $4::uuid
     WHERE bucket = $1::int2 AND first = $2::uuid AND raw_hash = $3::bytea";
 
-/// Keeps variants, each body once. One answer for each, in order.
+/// Stores conflicts, each body once. Returns one answer per conflict, in order.
 pub(crate) async fn record_conflicts(
     runner: &Runner,
     other_bodies: Vec<ConflictingBody>,
@@ -62,27 +62,27 @@ pub(crate) async fn record_conflicts(
         .await
 }
 
-/// The bodies that are kept of each event, by their hashes.
+/// The stored bodies of each event, by hash.
 type Known = HashMap<EventId, HashSet<BodyHash>>;
 
-/// What becomes of variants.
+/// What to do with each conflict.
 struct Plan<'v> {
     answers: Vec<ConflictRecorded>,
-    /// Those that are new, in the order of arrival, and how often each was seen.
+    /// New bodies in order of arrival, and how often each was seen.
     new: Vec<(&'v ConflictingBody, i64)>,
-    /// Those that were kept before, and how often each was seen now.
+    /// Bodies that were stored before, and how often each was seen now.
     again: BTreeMap<(i16, Uuid, &'v [u8]), i64>,
 }
 
 async fn keep(session: &Session, other_bodies: &[ConflictingBody]) -> Result<Vec<ConflictRecorded>, Failure> {
-    // The first is polled, and so sent, first.
+    // The first future is polled first, and so sent first.
     let (begun, known) = join(session.begin(), look(session, other_bodies)).await;
     begun?;
     let mut known = known?;
     let mut plan = Plan::new(other_bodies, &known);
     let mut numbers = Numbers::default();
     if !plan.new.is_empty() {
-        // Whoever else brings bodies of these events waits; what came before the lock is seen now.
+        // Other writers of bodies of these events wait from here on; rows committed before the lock are visible now.
         let news: Vec<&ConflictingBody> = plan.new.iter().map(|(other_body, _)| *other_body).collect();
         let keys: BTreeSet<(i16, Uuid)> = news
             .iter()
@@ -107,7 +107,7 @@ async fn keep(session: &Session, other_bodies: &[ConflictingBody]) -> Result<Vec
     Ok(plan.answers)
 }
 
-/// What is kept of the events of these variants.
+/// The stored conflicts of these events.
 async fn look<'v>(
     session: &Session,
     other_bodies: impl IntoIterator<Item = &'v ConflictingBody>,
@@ -127,7 +127,7 @@ async fn look<'v>(
 }
 
 impl<'v> Plan<'v> {
-    /// Decides about each variant in turn.
+    /// Decides on each conflict in turn.
     fn new(other_bodies: &'v [ConflictingBody], known: &Known) -> Self {
         let mut plan = Self {
             answers: Vec::with_capacity(other_bodies.len()),
@@ -164,7 +164,7 @@ impl<'v> Plan<'v> {
         plan
     }
 
-    /// Counts those that were kept before.
+    /// Counts the bodies that were stored before.
     async fn count(&self, session: &Session) -> Result<(), Failure> {
         let rows = || self.again.iter();
         let again = Batch::in_buckets(rows().map(|((bucket, ..), _)| *bucket))
@@ -172,15 +172,15 @@ impl<'v> Plan<'v> {
             .column("raw_hash", rows().map(|((.., raw_hash), _)| *raw_hash))
             .column("seen", rows().map(|(_, seen)| *seen));
         if session.over(AGAIN, &again).await?.len() < self.again.len() {
-            // One was purged just now.
+            // One has just been purged.
             return Err(Failure::Moved);
         }
         Ok(())
     }
 
-    /// Keeps those that are new.
+    /// Stores the new bodies.
     async fn keep(&self, session: &Session, numbers: &mut Numbers) -> Result<(), Failure> {
-        // More than at the first look: some that were kept were purged just now.
+        // More than at the first read: some stored bodies have just been purged.
         let numbers = numbers.several(self.new.len()).map_err(|_| Failure::Moved)?;
         let new = || self.new.iter().map(|(other_body, _)| *other_body);
         let batch = Batch::in_buckets(new().map(|other_body| bucket_of(other_body.first)))
@@ -202,7 +202,7 @@ impl<'v> Plan<'v> {
         session.write(INSERT, &batch).await
     }
 
-    /// Notes the events of those that are new.
+    /// Marks the events of new bodies as having conflicts.
     async fn note(&self, session: &Session) -> Result<(), Failure> {
         let events = self.new.iter().map(|(other_body, _)| other_body.first);
         let events: BTreeSet<(i16, Uuid)> = events.map(|event| (bucket_of(event), uuid_of(event))).collect();
@@ -210,7 +210,7 @@ impl<'v> Plan<'v> {
     }
 }
 
-/// A quarantined body.
+/// A conflicting body.
 pub(crate) async fn conflict(
     session: &Session,
     (first, raw_hash): &(EventId, BodyHash),
@@ -230,7 +230,7 @@ pub(crate) async fn conflict(
     }))
 }
 
-/// Notes as which event a body was released.
+/// Records the event as which a body was released.
 pub(crate) async fn mark_released(
     session: &Session,
     (first, raw_hash, event): &(EventId, BodyHash, EventId),

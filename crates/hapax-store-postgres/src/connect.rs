@@ -1,4 +1,4 @@
-//! Making one connection, and finding out whether it is one to the database itself.
+//! Opening one connection, and finding out whether it leads directly to the database.
 
 use std::error::Error as _;
 use std::io;
@@ -12,40 +12,39 @@ use tokio_postgres::{Client, Config};
 use crate::tls::Tls;
 use crate::{Preparing, failure, url};
 
-/// A setting that is made at the start of a session. A pooler refuses it or forgets it, since it
-/// shares its sessions: who finds it set talks to the database itself.
+/// A setting made at the start of a session. A pooler refuses or forgets it, since it shares its sessions: if the
+/// setting is present, the connection leads directly to the database.
 const MARK: &str = "-c hapax.direct=yes";
 const MARKED: &str = "SELECT current_setting('hapax.direct', true) IS NOT DISTINCT FROM 'yes'";
 
-/// Where to connect, and how. For the store, and for whoever else talks to a PostgreSQL by its URL.
+/// Where and how to connect. Used by the store and by any other code that connects to PostgreSQL by URL.
 pub struct Connector {
     config: Config,
     tls: Tls,
     verified_by_default: bool,
     timeout: Duration,
-    /// What the URL says; without a word it is prepared where that is safe.
+    /// The URL's setting; without one, statements are prepared where that is safe.
     preparing: Option<Preparing>,
 }
 
 /// A connection, and whether statements may be prepared on it.
 #[derive(Debug)]
 pub struct Connected {
-    /// The connection.
     pub client: Client,
-    /// Whether what is prepared on it stays there: not so behind a pooler that shares connections.
+    /// Whether prepared statements stay on the connection. They do not behind a pooler that shares connections.
     pub prepares: bool,
 }
 
 impl Connector {
-    /// A connector; the reason why there is none never quotes the URL. Making a connection may take
-    /// `timeout` for each host; one that says nothing for `silence` while it should is given up.
+    /// Creates a connector. The reason for a refusal never quotes the URL. Connecting may take `timeout` per host; a
+    /// connection that is silent for `silence` when it should answer is dropped.
     pub fn new(url: &Secret, timeout: Duration, silence: Duration) -> Result<Self, String> {
         let mut target = url::read(url.expose())?;
         let config = &mut target.config;
         if config.get_application_name().is_none() {
             config.application_name("hapax");
         }
-        // Of several hosts, the primary: after a failover that is another one.
+        // With several hosts, connect to the primary, which may be a different one after a failover.
         if config.get_hosts().len() > 1 {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
@@ -61,19 +60,19 @@ impl Connector {
         })
     }
 
-    /// Prepares statements like this, unless the URL says otherwise.
+    /// Sets how statements are prepared, unless the URL says otherwise.
     #[must_use]
     pub fn preparing(mut self, preparing: Preparing) -> Self {
         self.preparing.get_or_insert(preparing);
         self
     }
 
-    /// Whether there may be connections on which statements are prepared.
+    /// Whether statements may be prepared on any connection.
     pub(crate) fn may_prepare(&self) -> bool {
         self.preparing != Some(Preparing::Never)
     }
 
-    /// A new connection. It is driven by a task of its own, which ends with it.
+    /// Opens a connection. A separate task drives it and ends with it.
     pub async fn connect(&self) -> Result<Connected, ConnectError> {
         let plain = |prepares| move |client| Connected { client, prepares };
         match self.preparing.unwrap_or(Preparing::WhereSafe) {
@@ -97,7 +96,7 @@ impl Connector {
         config
     }
 
-    /// Looks for the mark.
+    /// Checks for the mark.
     async fn look(&self, client: Client) -> Result<Connected, ConnectError> {
         let rows = tokio::time::timeout(self.timeout, client.query_typed(MARKED, &[]))
             .await
@@ -111,7 +110,7 @@ impl Connector {
     }
 
     async fn open(&self, config: &Config) -> Result<Client, ConnectError> {
-        // The library's own limit covers the TCP connection of each host, not the greeting.
+        // The library's own timeout covers the TCP connection to each host, but not the startup exchange.
         let hosts = u32::try_from(config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
         let tls = self.tls.for_one_attempt();
         let connecting = config.connect(tls.clone());
@@ -133,8 +132,8 @@ impl Connector {
     }
 }
 
-/// Whether the server was not reached at all. The library does not say which errors are about TLS; those of the network
-/// carry the system's error and nothing else.
+/// Whether the server was not reached at all. The library does not mark TLS errors; network errors carry the system's
+/// error and nothing else.
 fn is_of_the_network(error: &tokio_postgres::Error) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.get_ref().is_none_or(|inner| !inner.is::<rustls::Error>()))
@@ -142,21 +141,21 @@ fn is_of_the_network(error: &tokio_postgres::Error) -> bool {
 
 impl std::fmt::Debug for Connector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Its configuration holds the password.
+        // The configuration holds the password.
         f.debug_struct("Connector").finish_non_exhaustive()
     }
 }
 
-/// There is no connection.
+/// A connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The server did not answer in time.
     #[error("the database did not answer in time")]
     Timeout,
-    /// It cannot be reached, or says no.
+    /// The server cannot be reached, or it refused the connection.
     #[error(transparent)]
     Refused(tokio_postgres::Error),
-    /// It has no certificate that can be verified, and the URL does not say that it need not.
+    /// The server has no certificate that can be verified, and the URL does not waive verification.
     #[error(
         "{0}; a database on another machine needs TLS and a certificate that can be verified, unless its URL says \
          otherwise: add `sslrootcert=FILE` to name the authority that signed it, `sslmode=require` to encrypt without \
@@ -166,7 +165,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Why, in the server's own words where there are any.
+    /// The reason, in the server's own words where available.
     pub(crate) fn reason(&self) -> String {
         match self {
             Self::Timeout | Self::Unverified(_) => self.to_string(),
@@ -174,8 +173,8 @@ impl ConnectError {
         }
     }
 
-    /// Whether the other end takes no settings at the start of a session: pgbouncer calls that a violation of the
-    /// protocol, RDS Proxy a feature that it does not support.
+    /// Whether the other end refuses settings at the start of a session: pgbouncer reports a protocol violation, RDS
+    /// Proxy an unsupported feature.
     fn refuses_settings(&self) -> bool {
         match self {
             Self::Timeout | Self::Unverified(_) => false,

@@ -1,5 +1,5 @@
-//! How much of everything there is. Nothing here walks the ledger or the payloads: the work's cost
-//! follows the backlog, the rest are kept sums.
+//! Counts of everything. Nothing here walks the ledger or the payloads: the cost of counting deliveries follows the
+//! backlog, and everything else is a stored sum.
 
 use futures_util::future::join;
 use hapax_core::store::{Backlog, Counts, LedgerCount};
@@ -27,7 +27,6 @@ const BYTES: &str = "
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'hapax' AND c.relkind = 'r'";
 
-/// Counts.
 pub(crate) async fn counts(session: &Session) -> Result<Counts, Failure> {
     session.begin_reading().await?;
     let mut counts = Counts::default();

@@ -1,4 +1,4 @@
-//! Dead letters: finding finished deliveries, and deciding that they do not matter, or do.
+//! Dead letters: finding finished deliveries, and discarding or restoring them.
 
 mod groups;
 
@@ -16,7 +16,7 @@ use crate::session::Session;
 
 pub(crate) use groups::dead_groups;
 
-/// Deliveries on one page at most.
+/// The maximum number of deliveries per page.
 const PAGE_MAX: u32 = 1_000;
 
 const SELECT: &str = concat!(
@@ -28,12 +28,12 @@ const SELECT: &str = concat!(
       ORDER BY finished_no DESC LIMIT $4::int8"
 );
 
-// Against a replay of the same event.
+// Guards against a concurrent replay of the same event.
 const LOCK_EVENTS: &str = "
     SELECT e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
     ORDER BY e.bucket + 0, e.id FOR UPDATE OF e";
 
-// Of unfinished ones too: they may die before their lanes are locked.
+// Includes lanes of unfinished deliveries: these may die before their lanes are locked.
 const LANES: &str = "
     SELECT o.destination, o.lane
     FROM {n} JOIN hapax.outcomes o ON o.bucket = {bucket} AND o.id = n.id AND o.destination = n.destination
@@ -49,14 +49,14 @@ const UPDATE: &str = "
       AND o.is_current AND o.state = $4::int2
     RETURNING o.destination, o.lane, o.lane_order, o.bucket, o.id";
 
-/// A page of dead or discarded deliveries, the last to end first.
+/// A page of dead or discarded deliveries, the most recently finished first.
 pub(crate) async fn deliveries(
     session: &Session,
     (query, after, limit): &(DeadQuery, Option<Cursor>, u32),
 ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Failure> {
     match query.state {
         DeliveryState::Dead | DeliveryState::Discarded => {}
-        // Only what ended badly is kept in order of its end.
+        // Only deliveries that did not complete are indexed by the time they ended.
         DeliveryState::Completed
         | DeliveryState::Pending
         | DeliveryState::Running
@@ -82,7 +82,7 @@ pub(crate) async fn deliveries(
     Ok((views, last.filter(|_| rows.len() > limit)))
 }
 
-/// Discards or restores; how many changed.
+/// Discards or restores deliveries. Returns how many changed.
 pub(crate) async fn dispose(
     session: &Session,
     (deliveries, disposal): &(Vec<(EventId, DestinationId)>, Disposal),
@@ -94,7 +94,7 @@ pub(crate) async fn dispose(
         Disposal::Discard => (DeliveryState::Dead, DeliveryState::Discarded),
         Disposal::Restore => (DeliveryState::Discarded, DeliveryState::Dead),
     };
-    // Once each: a statement changes a row once, whatever it is asked.
+    // Each delivery once: a statement changes a row at most once.
     let distinct: BTreeSet<_> = deliveries.iter().collect();
     let names = || {
         Batch::in_buckets(distinct.iter().map(|(event, _)| bucket_of(*event)))
@@ -107,7 +107,7 @@ pub(crate) async fn dispose(
     lanes::lock(session, &lanes, now).await?;
     let batch = names().value(state_code(from)).value(state_code(to));
     let changed = session.over(UPDATE, &batch).await?;
-    // One that held its lane does so no more.
+    // Changed deliveries no longer hold their lanes.
     let mut left = Vec::new();
     for row in &changed {
         if row.try_get::<_, Option<&str>>(1)?.is_some() {

@@ -1,21 +1,21 @@
-//! How Citus has spread the tables: what `hapax doctor` looks at.
+//! How Citus has distributed the tables, for `hapax doctor`.
 
 use tokio_postgres::{Client, Error};
 
 use crate::bind::{Column, bind};
 
-/// What the guide has an operator run: one line for each table.
+/// The statements that the guide tells operators to run: one line per table.
 const SPREADING: &str = include_str!("citus.sql");
 
 const CATALOGUE: &str = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL";
 
-// By hash of the bucket, or whole on every node.
+// Distributed by hash of the bucket, or replicated to every node.
 const SPREAD: &str = "
     SELECT t.name FROM unnest($1::text[], $2::bool[]) AS t (name, everywhere)
     JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = to_regclass(t.name)
     WHERE CASE WHEN t.everywhere THEN p.partmethod = 'n' AND p.repmodel = 't' ELSE p.partmethod = 'h' END";
 
-// All tables are spread alike, so one stands for all.
+// All tables are distributed alike, so one stands for all.
 const SHARDS: &str =
     "SELECT count(*) FROM pg_catalog.pg_dist_shard WHERE logicalrelid = to_regclass('hapax.ledger')";
 
@@ -29,24 +29,23 @@ const NODES: &str = "
 /// Where the tables are, on a server that has Citus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
-    /// Tables that are spread by bucket.
+    /// The number of tables distributed by bucket.
     pub by_bucket: usize,
-    /// Tables that every node has whole.
+    /// The number of tables replicated to every node.
     pub everywhere: usize,
-    /// The others.
+    /// Tables that are neither.
     pub not_spread: Vec<NotSpread>,
-    /// Into how many shards a table by bucket is cut.
+    /// The number of shards of a table distributed by bucket.
     pub shards: u64,
     /// The servers that this database knows.
     pub nodes: Vec<Node>,
 }
 
-/// A table that should be spread.
+/// A table that should be distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotSpread {
-    /// Its name.
     pub table: &'static str,
-    /// What spreads it.
+    /// The statement that distributes it.
     pub statement: &'static str,
 }
 
@@ -57,15 +56,15 @@ pub struct Node {
     pub address: String,
     /// Whether replicas connect to it.
     pub is_coordinator: bool,
-    /// How many shards of each table it has.
+    /// The number of shards of each table on it.
     pub shards: u64,
 }
 
 impl Distribution {
-    /// Looks; nothing without Citus in this database.
+    /// Reads the distribution; `None` if this database does not have Citus.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// The server does not answer.
     pub async fn of(client: &Client) -> Result<Option<Self>, Error> {
         for row in client.query_typed(CATALOGUE, &[]).await? {
             if !row.try_get::<_, bool>(0)? {
@@ -107,7 +106,7 @@ impl Distribution {
     }
 }
 
-/// Every table, and whether it goes to every node.
+/// Every table, and whether it is replicated to every node.
 fn tables() -> impl Iterator<Item = (NotSpread, bool)> {
     SPREADING.lines().filter_map(|statement| {
         let table = statement.split('\'').nth(1)?;

@@ -1,4 +1,4 @@
-//! Tallies of copies, gathered above and added here: off the hot path, lossy by design.
+//! Duplicate tallies, gathered by the caller and added here: off the hot path, lossy by design.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::session::Session;
 /// Bytes of one gap.
 const GAP_BYTES: usize = 8;
 
-// A key that the ledger has forgotten meanwhile is left out: nothing would ever delete its tally.
+// A key that the ledger has since forgotten is skipped: nothing would ever delete its tally.
 const KNOWN: &str = "
     SELECT l.key FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
     ORDER BY l.bucket + 0, l.key FOR KEY SHARE OF l";
@@ -31,7 +31,7 @@ const ADD: &str = "
 const SELECT: &str = "
     SELECT copies, last_at, gaps FROM hapax.duplicates WHERE bucket = $1::int2 AND key = $2::uuid";
 
-/// The tally of an identity, for anyone who looks.
+/// The tally of an identity, for readers.
 pub(crate) async fn copies(
     session: &Session,
     identity: &Identity,
@@ -43,12 +43,11 @@ pub(crate) async fn copies(
     found.as_ref().map(tally_at).transpose()
 }
 
-/// Adds copies.
 pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) -> Result<(), Failure> {
     if notes.is_empty() {
         return Ok(());
     }
-    // One row for each key: a statement cannot add to the same row twice.
+    // One row per key: a statement cannot add to the same row twice.
     let mut sums: BTreeMap<Key, DuplicateTally> = BTreeMap::new();
     for note in notes {
         let sum = sums.entry(note.key).or_default();
@@ -69,7 +68,8 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
         known.insert(key_at(row, 0)?);
     }
     sums.retain(|key, _| known.contains(key));
-    // Also where there are copies already: a replica of an earlier version counts them and notes nothing.
+    // Also for identities that already have duplicates: a replica of an earlier version counts them without marking the
+    // event.
     let names: Vec<_> = sums
         .keys()
         .map(|key| (key_bucket(*key), key_uuid(*key)))
@@ -86,7 +86,7 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
     session.commit().await
 }
 
-/// A tally. The columns are copies, last time and gaps.
+/// A tally. The columns are count, last time and gaps.
 pub(crate) fn tally_at(row: &Row) -> Result<DuplicateTally, Failure> {
     let gaps: &[u8] = row.try_get(2)?;
     let last_at: Timestamp = time_at(row, 1)?;
@@ -97,7 +97,6 @@ pub(crate) fn tally_at(row: &Row) -> Result<DuplicateTally, Failure> {
     })
 }
 
-/// Gaps from their bytes.
 pub(crate) fn gaps_of(bytes: &[u8]) -> Vec<u64> {
     let chunks = bytes.as_chunks::<GAP_BYTES>().0;
     chunks.iter().map(|gap| u64::from_be_bytes(*gap)).collect()

@@ -1,4 +1,4 @@
-//! Erasing events: what they brought goes at once. What PostgreSQL keeps of deleted rows goes with its vacuum.
+//! Erasing events: their contents are deleted at once. Vacuum removes the remains of deleted rows.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::outcome::{Ending, WorkRow, conclude, work_row};
 use crate::rows::{bucket_of, erased_headers, uuid_of};
 use crate::session::Session;
 
-// Against a replay of the same event.
+// Guards against a concurrent replay of the same event.
 const LOCK_EVENTS: &str = concat!(
     "SELECT e.id, e.headers = ",
     erased_headers!(),
@@ -59,7 +59,7 @@ const DELETE_NOTED: &str = "
 const DELETE_INDEXED: &str = "
     DELETE FROM hapax.indexed AS t USING {n} WHERE t.bucket = {bucket} AND t.id = n.id";
 
-/// Erases events, each judged by itself.
+/// Erases events, each evaluated independently.
 pub(crate) async fn erase(
     session: &Session,
     (events, unfinished): &(Vec<EventId>, Unfinished),
@@ -112,7 +112,7 @@ fn named<'a>(events: impl Iterator<Item = EventId> + Clone) -> Batch<'a> {
     Batch::in_buckets(events.clone().map(bucket_of)).column("id", events.map(uuid_of))
 }
 
-/// The work of events that are erased, as it ends; it is counted.
+/// Ends the unfinished deliveries of erased events, and counts them.
 fn ended(work: Vec<WorkRow>, discarded: &mut HashMap<Uuid, u32>) -> Vec<(WorkRow, Ending)> {
     let mut ended = Vec::new();
     for row in work {
@@ -124,7 +124,7 @@ fn ended(work: Vec<WorkRow>, discarded: &mut HashMap<Uuid, u32>) -> Vec<(WorkRow
     ended
 }
 
-/// Discards dead letters, and counts them. Lanes that they held go on.
+/// Discards dead letters, and counts them. The lanes they held continue.
 async fn bury(
     session: &Session,
     events: &[EventId],

@@ -1,4 +1,4 @@
-//! Moving the end of leases, each only while it holds.
+//! Extending leases, each only while it is held.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,7 +18,6 @@ const UPDATE: &str = "
       AND w.token = n.token AND w.state = 1
     RETURNING w.id, w.destination, w.token";
 
-/// Extends leases.
 pub(crate) async fn extend(
     session: &Session,
     (holds, lease_for): &(Vec<Hold>, Duration),

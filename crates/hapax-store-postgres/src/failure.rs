@@ -1,5 +1,4 @@
-//! What can go wrong inside a step, and what follows: try again, look for the poison, or throw the
-//! connection away.
+//! Failures inside a step, and the remedy for each: run again, isolate the poison item, or discard the connection.
 
 use std::error::Error as _;
 use std::panic::Location;
@@ -14,17 +13,17 @@ use crate::statement;
 /// A step did not succeed.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// The database or the way to it said no.
+    /// The database, or the connection to it, returned an error.
     Sql(Arc<Refused>),
-    /// The connection broke while the commit was on its way: it happened or not.
+    /// The connection broke during the commit, which may or may not have happened.
     Unsure(Arc<Refused>),
-    /// Something moved under the step; the whole of it may run again.
+    /// Rows changed under the step; the whole step may run again.
     Moved,
     /// This item can never be written.
     Rejected(String),
     /// A stored row does not make sense.
     Unreadable(String),
-    /// No connection to be had, or no answer.
+    /// There is no connection, or no answer.
     Unavailable(String),
 }
 
@@ -35,7 +34,7 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-/// What the database said, and to which statement. It prints nothing that was bound: the server repeats that in the
+/// The database's error, and the statement it was about. It never prints bound values: the server repeats those in the
 /// details of its errors, which are left out.
 pub(crate) struct Refused {
     error: tokio_postgres::Error,
@@ -73,20 +72,21 @@ pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
     text
 }
 
-/// What follows from a failure.
+/// What to do after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// The same step again may succeed at once.
+    /// Run the same step again; it may succeed at once.
     Again,
-    /// A prepared statement is not there, or someone else's is: the same step again, without.
+    /// A prepared statement is missing or belongs to another client: run the same step again without prepared
+    /// statements.
     Unprepared,
-    /// A prepared statement does not fit its tables any more: the same step again, on a connection without any.
+    /// A prepared statement no longer fits its tables: run the same step again on a connection without any.
     Afresh,
-    /// One of the items can never be written: the others can be.
+    /// One of the items can never be written; the others can.
     Bisect,
-    /// The connection is good; the caller hears of it.
+    /// The connection is good; return the failure to the caller.
     Tell,
-    /// The connection is not to be trusted any more.
+    /// The connection can no longer be trusted.
     Discard,
 }
 
@@ -101,13 +101,13 @@ impl Remedy {
 }
 
 impl Failure {
-    /// The failure of a statement, which is in the caller's file.
+    /// The failure of a statement, with the caller's file.
     pub(crate) fn of(sql: &str, caller: &Location<'_>, error: tokio_postgres::Error) -> Self {
         let statement = Some(statement::name(sql, caller));
         Self::Sql(Arc::new(Refused { error, statement }))
     }
 
-    /// The SQLSTATE, where the server gave one.
+    /// The SQLSTATE, if the server returned one.
     fn state(&self) -> Option<&str> {
         match self {
             Self::Sql(refused) | Self::Unsure(refused) => refused.error.code().map(SqlState::code),
@@ -115,7 +115,6 @@ impl Failure {
         }
     }
 
-    /// What follows.
     pub(crate) fn remedy(&self) -> Remedy {
         match self {
             Self::Moved => Remedy::Again,
@@ -127,25 +126,25 @@ impl Failure {
             Self::Sql(_) => match self.state() {
                 Some("40001" | "40P01") => Remedy::Again,
                 Some(state) if ["22", "23", "54"].contains(&&state[..2]) => Remedy::Bisect,
-                // Lost, shutting down, out of something, or a standby now: the next one may be elsewhere.
+                // Lost, shutting down, out of a resource, or now a standby: the next connection may lead elsewhere.
                 Some(state) if ["08", "53", "58"].contains(&&state[..2]) => Remedy::Discard,
                 Some("57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P02" | "25P03" | "25P04") => {
                     Remedy::Discard
                 }
                 Some("26000" | "42P05") => Remedy::Unprepared,
-                // No answer of the server's.
+                // The error did not come from the server.
                 None => Remedy::Discard,
                 Some(_) => Remedy::Tell,
             },
         }
     }
 
-    /// Whether it only says that an earlier statement of the transaction failed.
+    /// Whether it only reports that an earlier statement of the transaction failed.
     fn is_aftermath(&self) -> bool {
         self.state() == Some("25P02")
     }
 
-    /// Marks a failure of the commit: without an answer of the server no one knows.
+    /// Marks a failure of the commit: without an answer from the server, its result is unknown.
     pub(crate) fn at_commit(self) -> Self {
         match self {
             Self::Sql(refused)
@@ -160,7 +159,7 @@ impl Failure {
         }
     }
 
-    /// The same in the words of the contract.
+    /// The failure as an error of the store's contract.
     pub(crate) fn to_error(&self) -> Error {
         match self {
             Self::Rejected(message) => Error::Rejected {
@@ -239,8 +238,8 @@ impl Failure {
     }
 }
 
-/// All outcomes of statements that were sent together, or why not all succeeded: where one fails,
-/// those after it only say that the transaction is aborted.
+/// The results of all pipelined statements, or the reason why one failed. After a failure, the statements that follow
+/// only report that the transaction is aborted.
 pub(crate) fn all<T>(outcomes: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
     let mut done = Vec::with_capacity(outcomes.len());
     let mut cause: Option<Failure> = None;
@@ -266,8 +265,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whether a prepared statement has other columns than when it was prepared. The server's function says so: the
-/// SQLSTATE stands for much else, and the message comes in the server's language.
+/// Whether a prepared statement's columns have changed since it was prepared. Recognised by the name of the server's
+/// function: the SQLSTATE covers many other errors, and the message is in the server's language.
 fn is_outdated(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
         && error
@@ -275,8 +274,8 @@ fn is_outdated(error: &tokio_postgres::Error) -> bool {
             .is_some_and(|said| said.routine() == Some("RevalidateCachedQuery"))
 }
 
-/// Whether a value of a row could not be read: the library names its reason, which is not the
-/// connection's.
+/// Whether a value of a row could not be read, which is not the connection's fault. The library reports this as the
+/// error's source.
 fn is_unreadable(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_none()
         && !error.is_closed()

@@ -1,4 +1,4 @@
-//! Recording what became of attempts, each only while its lease holds.
+//! Recording the results of attempts, each only while its lease is held.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ macro_rules! held {
     };
 }
 
-// Lanes are locked before rows of work, so they must be known first.
+// Lanes are locked before delivery rows, so they must be known first.
 const LANES: &str = held!("w.destination, w.lane", " AND w.lane IS NOT NULL");
 const LOCK: &str = held!(
     work_row!(),
@@ -50,7 +50,6 @@ pub(crate) fn holds<'h>(holds: impl Iterator<Item = &'h Hold> + Clone) -> Batch<
         .column("token", holds.map(|hold| hold.token.0 as i64))
 }
 
-/// Records attempts' ends.
 pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<Written>, Failure> {
     if reports.is_empty() {
         return Ok(Vec::new());
@@ -85,7 +84,7 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
             hold.destination.as_str().to_owned(),
             hold.token.0 as i64,
         );
-        // Taken out: of two reports for one lease, the first counts.
+        // Removed: of two reports for one lease, the first counts.
         let Some(row) = running.remove(&name) else {
             written.push(Written::LeaseLost);
             continue;
@@ -110,7 +109,7 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
         }
     }
     let nos = numbers.several(attempts.len())?;
-    // Sent in one go: none of them reads what another writes.
+    // Pipelined: none of them reads what another writes.
     let (kept, waiting, concluded) = join3(
         keep(session, &attempts, nos),
         put_back(session, &back),
@@ -122,7 +121,7 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
     Ok(written)
 }
 
-/// A delivery that waits again.
+/// A delivery that goes back to waiting.
 struct Back {
     row: WorkRow,
     attempts: u32,

@@ -1,4 +1,4 @@
-//! Forgetting an identity: its next event is new, under the next generation.
+//! Forgetting an identity: its next event is new and has the next generation.
 
 use hapax_core::Identity;
 use hapax_core::store::Forgotten;
@@ -12,7 +12,7 @@ const LOCK: &str = "
     SELECT generation FROM hapax.ledger
     WHERE bucket = $1::int2 AND key = $2::uuid AND NOT forgotten FOR UPDATE";
 
-// Of all events that ever had the identity.
+// For all events that ever had the identity.
 const UNFINISHED: &str = "
     SELECT w.id FROM hapax.ledger l JOIN hapax.work w ON w.bucket = $1::int2 AND w.id = l.id
     WHERE l.bucket = $1::int2 AND l.key = $2::uuid
@@ -24,7 +24,7 @@ const UNFINISHED: &str = "
 const UPDATE: &str = "
     UPDATE hapax.ledger SET forgotten = true, generation = $3::int8 WHERE bucket = $1::int2 AND key = $2::uuid";
 
-/// Forgets, unless work is unfinished.
+/// Forgets an identity unless it has unfinished deliveries.
 pub(crate) async fn forget(session: &Session, identity: &Identity) -> Result<Forgotten, Failure> {
     let key = identity.key();
     let (bucket, key) = (key_bucket(key), key_uuid(key));

@@ -1,4 +1,4 @@
-//! One event with everything that happened to it, as of one moment.
+//! One event with its full history, as of one moment.
 
 use hapax_core::store::{AttemptView, ConflictView, DeliveryView, DuplicateTally, EventRecord};
 use hapax_core::{Attempt, DeliveryState, EventId, EventStatus, Token};
@@ -44,7 +44,6 @@ const CONFLICTS: &str = "
 
 const SAME_BODY: &str = "SELECT earlier FROM hapax.same_body WHERE bucket = $1::int2 AND id = $2::uuid";
 
-/// The whole record of an event.
 pub(crate) async fn get(session: &Session, id: EventId) -> Result<Option<EventRecord>, Failure> {
     let (bucket, uuid) = (bucket_of(id), uuid_of(id));
     session.begin_reading().await?;
@@ -68,7 +67,7 @@ pub(crate) async fn get(session: &Session, id: EventId) -> Result<Option<EventRe
     Ok(Some(record))
 }
 
-/// What has become of an event, from its deliveries.
+/// The status of an event, derived from its deliveries.
 fn status(event_id: &str, deliveries: &[DeliveryView]) -> EventStatus {
     if deliveries.is_empty() {
         return EventStatus::without_deliveries(event_id);
@@ -88,7 +87,7 @@ fn status(event_id: &str, deliveries: &[DeliveryView]) -> EventStatus {
     EventStatus::of_finished(dead.map(|view| view.error))
 }
 
-/// Attempts that came to an end.
+/// Attempts that have ended.
 fn failures(view: &DeliveryView) -> u32 {
     match view.state {
         DeliveryState::Running => view.attempts.saturating_sub(1),
@@ -133,7 +132,7 @@ async fn attempts(session: &Session, bucket: i16, id: uuid::Uuid) -> Result<Vec<
         .collect()
 }
 
-/// Text that was stored as bytes.
+/// Text that is stored as bytes.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Hastening an event: what waits to be tried again is due now.
+//! Hastening an event: deliveries that wait for a retry become due now.
 
 use hapax_core::{DeliveryState, EventId};
 
@@ -12,7 +12,7 @@ const UPDATE: &str = "
     WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND w.state = $4::int2 AND w.class + 0 <> $5::int2
     RETURNING w.destination";
 
-/// Makes retries due; how many.
+/// Makes retries due now. Returns how many.
 pub(crate) async fn hasten(session: &Session, event: EventId) -> Result<u32, Failure> {
     let now = session.begin_at().await?;
     let rows = session

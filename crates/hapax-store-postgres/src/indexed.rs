@@ -1,4 +1,4 @@
-//! Fields of bodies that sources have indexed: which they are, since when, and the values of events.
+//! Indexed body fields: which fields a source has declared, since when, and the values of its events.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::rows::{bucket_of, time_at, uuid_of};
 use crate::session::Session;
 
-// Replicas that start at once declare one after the other.
+// Serialises replicas that start at the same time.
 const LOCK: &str = "LOCK TABLE hapax.indexed_fields IN SHARE ROW EXCLUSIVE MODE";
 
 const KNOWN: &str = "SELECT source, pointer, since FROM hapax.indexed_fields";
@@ -24,7 +24,7 @@ const INSERT: &str = "
 
 const VALUES: &str = "INSERT INTO hapax.indexed {rows} ON CONFLICT (bucket, id, pointer, digest) DO NOTHING";
 
-/// Declares the fields, instead of those before; since when each is indexed.
+/// Replaces the declared fields. Returns since when each is indexed.
 pub(crate) async fn declare(
     session: &Session,
     fields: &[IndexedField],
@@ -32,7 +32,7 @@ pub(crate) async fn declare(
     session.begin().await?;
     session.execute(LOCK, &[]).await?;
     let mut known = known(session).await?;
-    // After the lock: whoever had it may have changed what is indexed.
+    // Read after the lock: its previous holder may have changed the indexed fields.
     let now = session.now().await?;
     let mut declared = Vec::with_capacity(fields.len());
     for field in fields {
@@ -53,7 +53,7 @@ pub(crate) async fn declare(
     Ok(declared)
 }
 
-/// Keeps the values of events, under their numbers. Where none is declared, nothing is asked of the database.
+/// Stores the values of events under their numbers. If no fields are declared, the database is not asked.
 pub(crate) async fn insert(
     session: &Session,
     winners: &[(&NewEvent, Generation)],

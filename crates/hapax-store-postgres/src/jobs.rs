@@ -1,4 +1,4 @@
-//! Bulk replays: stored, so that they go on after a restart, on whichever replica.
+//! Replay jobs: stored, so that they resume after a restart, on any replica.
 
 use hapax_core::store::{Cursor, Driver, JobHold, ReplayJob, ReplayJobId, ReplayJobState};
 use hapax_core::{EventId, Owner};
@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::rows::{optional_time_at, uuid_of};
 use crate::session::Session;
 
-/// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
+/// The maximum number of unfinished jobs: each runs at a rate, and more would only queue up.
 const UNFINISHED_MAX: i64 = 1_000;
 
-/// Jobs on one page at most.
+/// The maximum number of jobs per page.
 const PAGE_MAX: u32 = 1_000;
 
 const UPSERT: &str = "
@@ -31,18 +31,16 @@ const DRIVE: &str = "UPDATE hapax.replays SET owner = $2::int8, until = $3::int8
 const UNFINISHED: &str = "
     SELECT job FROM hapax.replays WHERE state = $1::text ORDER BY id LIMIT $2::int8";
 
-// In one order for everyone: whoever takes a job knows who has the others.
+// Locked in a global order, so that a driver that claims a job knows who holds the others.
 const LOCK_UNFINISHED: &str = "
     SELECT job, owner, until FROM hapax.replays WHERE state = $1::text ORDER BY id LIMIT $2::int8 FOR UPDATE";
 
-/// Stores a new job.
 pub(crate) async fn create_replay(session: &Session, job: &ReplayJob) -> Result<(), Failure> {
     session.begin().await?;
     write(session, job).await?;
     session.commit().await
 }
 
-/// One job.
 pub(crate) async fn replay_job(session: &Session, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
     let row = session.optional(SELECT, bind![uuid_of(id.0)]).await?;
     row.map(|row| parse(row.try_get(0)?)).transpose()
@@ -65,14 +63,14 @@ pub(crate) async fn replay_jobs(
     Ok((jobs, last.filter(|_| rows.len() > limit)))
 }
 
-/// Jobs that are not over, oldest first.
+/// Unfinished jobs, oldest first.
 pub(crate) async fn unfinished_replays(session: &Session) -> Result<Vec<ReplayJob>, Failure> {
     let running = state_name(ReplayJobState::Running);
     let rows = session.rows(UNFINISHED, bind![running, UNFINISHED_MAX]).await?;
     rows.iter().map(|row| parse(row.try_get(0)?)).collect()
 }
 
-/// Takes a job, or keeps it.
+/// Claims a job, or renews the claim.
 pub(crate) async fn claim_replay(
     session: &Session,
     (id, driver): &(ReplayJobId, Driver),
@@ -83,7 +81,7 @@ pub(crate) async fn claim_replay(
         .rows(LOCK_UNFINISHED, bind![running, UNFINISHED_MAX])
         .await?;
     let unfinished: Vec<_> = rows.iter().map(read).collect::<Result<_, Failure>>()?;
-    // After the locks: whoever had one may have kept it for longer.
+    // Read after the locks: a previous holder may have extended its claim.
     let now = session.now().await?;
     let granted = driver.may_take(*id, &unfinished, now);
     if granted {
@@ -94,7 +92,7 @@ pub(crate) async fn claim_replay(
     Ok(jobs.find(|job| granted && job.id == *id))
 }
 
-/// Writes progress, unless the job was cancelled or taken meanwhile.
+/// Stores progress, unless the job was cancelled or claimed by another driver in the meantime.
 pub(crate) async fn advance_replay(
     session: &Session,
     (job, driver): &(ReplayJob, Driver),
@@ -113,7 +111,7 @@ pub(crate) async fn advance_replay(
     Ok(written)
 }
 
-/// Cancels a job that is not over.
+/// Cancels an unfinished job.
 pub(crate) async fn cancel_replay(session: &Session, id: ReplayJobId) -> Result<bool, Failure> {
     session.begin().await?;
     let cancelled = match lock(session, id).await? {
@@ -151,13 +149,13 @@ async fn write(session: &Session, job: &ReplayJob) -> Result<(), Failure> {
         .await
 }
 
-/// A job that no one else changes until the transaction ends, and who drives it.
+/// Locks a job until the transaction ends. Returns the job and its driver.
 async fn lock(session: &Session, id: ReplayJobId) -> Result<Option<(ReplayJob, Option<JobHold>)>, Failure> {
     let row = session.optional(LOCK, bind![uuid_of(id.0)]).await?;
     row.as_ref().map(read).transpose()
 }
 
-/// A job, and who drives it.
+/// A job and its driver.
 fn read(row: &Row) -> Result<(ReplayJob, Option<JobHold>), Failure> {
     let owner: Option<i64> = row.try_get(1)?;
     let held = owner

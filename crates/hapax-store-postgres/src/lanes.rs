@@ -1,13 +1,12 @@
-//! Lanes: deliveries of one destination and key that run one at a time, in order of acceptance,
-//! across replicas.
+//! Lanes: deliveries of one destination and key that run one at a time, in order of acceptance, across replicas.
 //!
-//! Whoever adds to a lane or ends its head holds the lane's row. The order is a number of the
-//! store-wide sequence, taken under that lock when the event was accepted, so that a later number was
-//! given later; a replay keeps it. Only one is due or runs; the others wait. A dead head that holds its
-//! lane has left the work and keeps its place, and nothing is promoted past it.
+//! A transaction that adds to a lane or ends its head locks the lane's row. The order is a number from the store-wide
+//! sequence, drawn under that lock when the event was accepted, so that numbers follow the order of acceptance; a
+//! replay keeps it. Only one delivery is due or running; the others wait. A dead head that holds its lane is no longer
+//! among the unfinished deliveries but keeps its position, and nothing is promoted past it.
 //!
-//! Places are in the lane's bucket, whichever the events' are: a lane's lock and its places change in
-//! one commit on one server, so that whoever has the lock knows who is in the lane.
+//! Positions are stored in the lane's bucket, whichever buckets the events are in: a lane's lock and its positions
+//! change in one commit on one server, so that the holder of the lock sees everything in the lane.
 
 mod positions;
 
@@ -26,7 +25,7 @@ pub(crate) use positions::{LanePosition, Standing, join, leave, stand};
 /// A lane's name: destination and key.
 pub(crate) type LaneName = (String, String);
 
-// In one order for everyone: two that lock the same lanes never wait for each other in a ring.
+// A global order: transactions that lock the same lanes never deadlock.
 const LOCK: &str = "
     INSERT INTO hapax.lanes {sorted rows}
     ON CONFLICT (bucket, destination, lane) DO UPDATE SET used_at = excluded.used_at";
@@ -35,7 +34,7 @@ const TAKEN: &str = "
     SELECT DISTINCT p.destination, p.lane
     FROM {n} JOIN hapax.places p ON p.bucket = {bucket} AND p.destination = n.destination AND p.lane = n.lane";
 
-// Those that wait, each with who has the turn before its time.
+// Waiting heads of lanes, each with the later delivery that has the turn.
 const HEADS: &str = "
     SELECT p.destination, p.lane, p.lane_order, p.event_bucket, p.event, t.lane_order, t.event_bucket, t.event
     FROM {n} CROSS JOIN LATERAL (SELECT * FROM hapax.places p
@@ -46,13 +45,13 @@ const HEADS: &str = "
                          AND t.standing = 1 LIMIT 1) AS t ON true
     WHERE p.standing = 0";
 
-// Whoever leases it now has it first: then it is not pending any more.
+// A concurrent lease wins: the delivery is then no longer pending.
 const GIVE_WAY: &str = "
     UPDATE hapax.work AS w SET class = 3
     FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination AND w.state = 0
     RETURNING w.id, w.destination";
 
-// Fresh, or suspect where a lease was lost.
+// Fresh, or suspect if a lease was lost.
 const WAKE: &str = "
     UPDATE hapax.work AS w SET class = CASE WHEN w.lost = 0 THEN 0 ELSE 2 END, wake_at = $4::int8
     FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination AND w.class + 0 = 3
@@ -69,7 +68,7 @@ pub(crate) async fn lock(
         .await
 }
 
-/// Those of the locked lanes in which something is, so that a newcomer waits.
+/// The locked lanes that are occupied, so that a new delivery waits.
 pub(crate) async fn taken(
     session: &Session,
     lanes: &BTreeSet<LaneName>,
@@ -77,8 +76,8 @@ pub(crate) async fn taken(
     names(&session.over(TAKEN, &batch(lanes)).await?)
 }
 
-/// Gives the turn to the first of each locked lane, unless that is dead and holds it, or another has the turn and was
-/// tried. One that is due and was not tried gives way.
+/// Gives the turn to the first delivery of each locked lane, unless a dead delivery before it holds the lane, or
+/// another delivery has the turn and has been attempted. A delivery that is due but was never attempted gives way.
 pub(crate) async fn promote(
     session: &Session,
     lanes: &BTreeSet<LaneName>,
@@ -102,14 +101,14 @@ pub(crate) async fn promote(
     heads.retain(|head| !kept.contains(&head.lane));
     stand(session, &heads, Standing::Awake).await?;
     let woken = session.over(WAKE, &work(&heads).value(now.as_micros())).await?;
-    // Its server may not have committed the newcomer yet, although the lane's has.
+    // The event's server may not have committed the new delivery yet, although the lane's server has.
     if woken.len() < heads.len() {
         return Err(Failure::Moved);
     }
     Ok(())
 }
 
-/// Takes the turn from those that have it; the lanes of those that keep it.
+/// Takes the turn from the deliveries that have it. Returns the lanes of those that keep it.
 async fn give_way(session: &Session, turns: Vec<LanePosition>) -> Result<BTreeSet<LaneName>, Failure> {
     let rows = session.over(GIVE_WAY, &work(&turns)).await?;
     let gave_way: BTreeSet<(Uuid, String)> = rows
@@ -123,7 +122,7 @@ async fn give_way(session: &Session, turns: Vec<LanePosition>) -> Result<BTreeSe
     Ok(kept.into_iter().map(|turn| turn.lane).collect())
 }
 
-/// The work of those who have places.
+/// The delivery rows for these positions.
 fn work(places: &[LanePosition]) -> Batch<'_> {
     Batch::in_buckets(places.iter().map(|place| place.event_bucket))
         .column("id", places.iter().map(|place| place.event))

@@ -16,7 +16,7 @@ use crate::outcome::WorkRow;
 use crate::rows::{Class, event_at, event_columns, lane_of, state_code};
 use crate::session::Session;
 
-/// Leased at most in one call, whatever was asked for: each brings its payload into memory.
+/// The maximum number of deliveries leased per call, whatever the caller asks for: each loads its payload into memory.
 const LEASE_MAX: u32 = 1_024;
 
 const UPDATE: &str = "
@@ -31,7 +31,7 @@ const EVENTS: &str = concat!(
     " FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id"
 );
 
-/// Leases what is due.
+/// Leases due deliveries.
 pub(crate) async fn lease(session: &Session, order: &LeaseOrder) -> Result<LeaseBatch, Failure> {
     let class = class_of(order);
     let seen = peek::begin(session, order.destination.as_str(), class).await?;

@@ -1,18 +1,17 @@
 //! The store of Hapax for many replicas: one PostgreSQL database, any number of processes.
 //!
 //! ```text
-//! accept, lease, finish … ──► a task of its own ──► a connection of the pool ──► one transaction, READ COMMITTED
+//! accept, lease, finish … ──► its own task ──► a connection of the pool ──► one transaction, READ COMMITTED
 //! ```
 //!
-//! Every step is one file: its SQL, its rules, nothing else. [`PostgresStore`] only hands inputs to
-//! tasks and answers back. A step runs in a task, never in the caller's future: whoever drops that
-//! future leaves no transaction half done.
+//! Every step is one file: its SQL, its rules, nothing else. [`PostgresStore`] only passes inputs to tasks and answers
+//! back. A step runs in a task, never in the caller's future: dropping that future leaves no transaction half done.
 //!
-//! Locks are taken in one order everywhere: an event's row, ledger rows by key, lanes by name, rows
-//! of work. What deadlocks nevertheless is run again.
+//! Locks are taken in one order everywhere: an event's row, ledger rows by key, lanes by name, delivery rows. Should a
+//! deadlock occur nevertheless, the step is run again.
 //!
-//! No step keeps anything in the session, so that pgbouncer in transaction mode may stand between. Only
-//! prepared statements are kept there, and they are given up where such a pooler is found.
+//! No step keeps anything in the session, so that pgbouncer in transaction mode may stand in between. Prepared
+//! statements are the one exception, and they are no longer used once such a pooler is detected.
 
 mod accept;
 mod alerts;

@@ -1,5 +1,5 @@
-//! Events, newest or oldest first. A page looks at a bounded number of rows, whatever the filters: where
-//! they let little through, it ends early with a cursor.
+//! Listing events, newest or oldest first. A page reads a bounded number of rows whatever the filters are: if few rows
+//! match, it ends early with a cursor.
 
 mod bodies;
 mod copies;
@@ -19,12 +19,12 @@ use filling::Filling;
 use range::Range;
 use ways::Way;
 
-/// Events on one page at most, whatever was asked for.
+/// The maximum number of events per page, whatever the caller asks for.
 const PAGE_MAX: u32 = 1_000;
-/// Rows looked at in one statement, once the first of them did not fill the page.
+/// Rows read per statement once the first statement did not fill the page.
 const CHUNK: usize = 1_000;
 
-/// A query and where to go on, with the store's limit.
+/// A query and its cursor, with the store's limit.
 pub(crate) struct Page {
     pub(crate) query: EventQuery,
     pub(crate) after: Option<Cursor>,
@@ -33,7 +33,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The numbers that the list has not come to.
+    /// The numbers that the list has not reached yet.
     fn rest(&self) -> Range {
         let all = Range {
             from: 0,
@@ -53,7 +53,6 @@ impl Page {
     }
 }
 
-/// One page.
 pub(crate) async fn list(session: &Session, page: &Page) -> Result<EventPage, Failure> {
     session.begin_reading().await?;
     let found = match &page.query.event_id {
@@ -64,7 +63,7 @@ pub(crate) async fn list(session: &Session, page: &Page) -> Result<EventPage, Fa
     Ok(found)
 }
 
-/// Looks at the first rows after the cursor, until the page is full or enough were looked at.
+/// Reads the first rows after the cursor until the page is full or the scan limit is reached.
 async fn by_number(session: &Session, page: &Page) -> Result<EventPage, Failure> {
     let way = Way::choose(session, page).await?;
     let mut filling = Filling::of(page);
@@ -79,7 +78,7 @@ async fn by_number(session: &Session, page: &Page) -> Result<EventPage, Failure>
             return Ok(filling.result);
         }
         let Some(last) = last.filter(|_| read == count) else {
-            // The end of all.
+            // The end of the list.
             filling.result.next = None;
             return Ok(filling.result);
         };

@@ -23,21 +23,21 @@ const SELECT: &str = concat!(
     " FROM hapax.ledger l WHERE l.bucket = $1::int2 AND l.key = $2::uuid"
 );
 
-/// Who has an identity.
+/// The current state of an identity.
 #[derive(Clone, Debug)]
 pub(crate) enum Holder {
-    /// An event.
+    /// It belongs to an event.
     Event(LedgerEntry),
-    /// No one any more: it was forgotten, and the next event takes it.
+    /// It was forgotten; the next event takes it.
     Forgotten {
         /// The event that had it.
         last: EventId,
-        /// The generation the next one has.
+        /// The generation of its next event.
         next: Generation,
     },
 }
 
-/// What the ledger knows of an identity.
+/// The ledger entry of an identity.
 pub(crate) async fn look_up(session: &Session, identity: &Identity) -> Result<Option<LedgerEntry>, Failure> {
     let key = identity.key();
     let row = session
@@ -49,7 +49,7 @@ pub(crate) async fn look_up(session: &Session, identity: &Identity) -> Result<Op
     })
 }
 
-/// Who has which identity. The columns are those of `holder_columns`.
+/// A key and the state of its identity. The columns are those of `holder_columns`.
 pub(crate) fn holder_at(row: &Row) -> Result<(Key, Holder), Failure> {
     let key = key_at(row, 0)?;
     let id = id_at(row, 1)?;

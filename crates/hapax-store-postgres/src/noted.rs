@@ -1,4 +1,4 @@
-//! Events that have something few have: kept apart, so that a list finds them among a million others.
+//! Events with a rare property, recorded separately so that a list finds them among a million others.
 
 use uuid::Uuid;
 
@@ -19,12 +19,12 @@ const COPIED: &str = "
 
 const INSERT: &str = "INSERT INTO hapax.noted {sorted rows} ON CONFLICT (bucket, id, what) DO NOTHING";
 
-/// What an event has.
+/// The property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
-    /// Copies.
+    /// It has duplicates.
     Copies,
-    /// Another body under the same id.
+    /// Another body arrived under the same id.
     Conflict,
 }
 
@@ -37,13 +37,13 @@ impl Noted {
     }
 }
 
-/// Notes it of those of these events that are stored.
+/// Records the property for those of these events that are stored.
 pub(crate) async fn note(session: &Session, what: Noted, events: &[(i16, Uuid)]) -> Result<(), Failure> {
     let mut stored: Vec<(i16, Uuid, i64)> = Vec::new();
     for row in &session.over(STORED, &named("id", events)).await? {
         stored.push((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
     }
-    // In one order for everyone: two that note the same events do not wait for each other.
+    // A global order: two transactions that mark the same events do not deadlock.
     stored.sort_unstable();
     let batch = Batch::in_buckets(stored.iter().map(|(bucket, ..)| *bucket))
         .column("id", stored.iter().map(|(_, id, _)| *id))
@@ -52,7 +52,7 @@ pub(crate) async fn note(session: &Session, what: Noted, events: &[(i16, Uuid)])
     session.write(INSERT, &batch).await
 }
 
-/// Notes copies of every stored event of these identities: they are counted for all of them.
+/// Records duplicates for every stored event of these identities, because the tally is shared by all of them.
 pub(crate) async fn note_copies(session: &Session, keys: &[(i16, Uuid)]) -> Result<(), Failure> {
     let mut events: Vec<(i16, Uuid)> = Vec::new();
     for row in &session.over(IDS, &named("key", keys)).await? {
@@ -61,7 +61,7 @@ pub(crate) async fn note_copies(session: &Session, keys: &[(i16, Uuid)]) -> Resu
     note(session, Noted::Copies, &events).await
 }
 
-/// Those of these identities that have copies.
+/// The subset of these identities that have duplicates.
 pub(crate) async fn copied(session: &Session, keys: &[(i16, Uuid)]) -> Result<Vec<Uuid>, Failure> {
     let rows = session.over(COPIED, &named("key", keys)).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()

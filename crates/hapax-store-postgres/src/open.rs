@@ -1,4 +1,4 @@
-//! Opening: is the server new enough, does it keep what it commits, and is the schema ours?
+//! Opening: is the server new enough, are its commits durable, and is the schema ours?
 
 use std::error::Error as StdError;
 
@@ -8,33 +8,31 @@ use tokio_postgres::Client;
 use crate::connect::{ConnectError, Connector};
 use crate::{Options, Spread, schema, store_migration};
 
-/// The oldest server that is served.
+/// The oldest supported server version.
 const SERVER_VERSION_MIN: u32 = 140_000;
 
 /// A store could not be opened. No message quotes the URL: it may hold a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The URL cannot be read, or what it names cannot.
+    /// The URL, or a file that it names, cannot be read.
     #[error("the database's URL cannot be used: {reason}")]
     Url {
-        /// What is wrong with it.
         reason: String,
     },
-    /// The server cannot be reached, or lets us not in.
+    /// The server cannot be reached, or it refuses the connection.
     #[error("the database cannot be reached: is it running, and are host, port, name and password right?")]
     Unreachable {
-        /// The client's error.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
     /// The server is too old.
     #[error("the database server is version {found}; PostgreSQL 14 or newer is needed")]
     OldServer {
-        /// As the server calls itself.
+        /// The server's version, in its own words.
         found: String,
     },
-    /// The server may forget what it has committed.
+    /// The server may lose committed transactions.
     #[error(
         "the database runs with {setting} = off, so that it may lose what was answered as stored: turn it on, or \
          allow it by name if losing events is fine"
@@ -43,30 +41,29 @@ pub enum OpenError {
         /// `fsync` or `synchronous_commit`.
         setting: &'static str,
     },
-    /// A newer program has written the schema.
+    /// The schema was written by a newer version.
     #[error(
         "the schema `hapax` in the database has version {found}, and this program serves at most version \
          {supported}: run the newer program, or restore a backup from before the upgrade"
     )]
     NewerSchema {
-        /// The database's.
+        /// The database's version.
         found: u32,
-        /// Ours.
+        /// The newest version this program supports.
         supported: u32,
     },
-    /// There is a schema with this name, and it is not ours.
+    /// A schema with this name exists and is not ours.
     #[error("the schema `hapax` in the database belongs to another program and was left alone")]
     NotOurs,
-    /// The database is a copy that was not finished.
+    /// The database belongs to a migration that was not finished.
     #[error(
         "the schema `hapax` in the database is an unfinished copy of another store and is not served: run \
          `hapax store migrate` again, which goes on where it stopped, or drop the schema"
     )]
     UnfinishedCopy,
-    /// Looking or migrating failed.
+    /// Reading or migrating the schema failed.
     #[error("the schema `hapax` cannot be set up in the database")]
     Database {
-        /// The database's error.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
@@ -86,8 +83,8 @@ impl OpenError {
     }
 }
 
-/// Looks at the server and brings the schema to our version; how to connect from then on, and how the
-/// tables are spread.
+/// Checks the server and migrates the schema to our version. Returns how to connect from then on, and how the tables
+/// are distributed.
 pub(crate) async fn open(options: &Options) -> Result<(Connector, Spread), OpenError> {
     let connector = Connector::new(&options.url, options.connect_timeout, options.step_timeout)
         .map_err(|reason| OpenError::Url { reason })?

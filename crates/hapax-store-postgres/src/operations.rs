@@ -1,4 +1,4 @@
-//! The store's second half, handed to tasks in the same way.
+//! The store's operations, passed to tasks in the same way.
 
 use async_trait::async_trait;
 use futures_util::FutureExt;

@@ -8,65 +8,65 @@ use hapax_core::store::Purpose;
 /// How a store is opened. [`Options::new`] has the defaults.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the database is: `postgres://user:password@host:port/database?sslmode=verify-full`.
-    /// A secret, since it may hold a password.
+    /// Where the database is: `postgres://user:password@host:port/database?sslmode=verify-full`. A secret, since it may
+    /// hold a password.
     pub url: Secret,
-    /// What it is opened for: an unfinished copy is not served.
+    /// The purpose it is opened for: an unfinished migration is not served.
     pub purpose: Purpose,
-    /// Connections at most for what events need: accepts, leases, heartbeats, outcomes.
+    /// The maximum number of connections for processing events: accepts, leases, heartbeats, outcomes.
     pub connections_max: usize,
-    /// Connections at most for upkeep: purging, replays, counts, and what operators change. They are further ones, so
-    /// that no event waits for any of it.
+    /// The maximum number of connections for upkeep: purging, replays, counts, and changes by operators. They are
+    /// separate, so that no event waits for upkeep.
     pub upkeep_connections_max: usize,
-    /// Connections at most for searches and lists: further ones, so that neither events nor upkeep wait for them.
+    /// The maximum number of connections for searches and lists. They are separate, so that neither events nor upkeep
+    /// wait for them.
     pub search_connections_max: usize,
-    /// Calls of each of these kinds that may run or wait for a connection; more are refused as overloaded.
+    /// Calls of each of these kinds that may run or wait for a connection; further calls are refused as overloaded.
     pub calls_max: usize,
     /// How long a call waits for a connection.
     pub acquire_timeout: Duration,
-    /// How long making one connection may take.
+    /// How long opening a connection may take.
     pub connect_timeout: Duration,
     /// How long one statement may take.
     pub statement_timeout: Duration,
-    /// How long one statement may wait for a lock, such as for the first of two copies to commit.
+    /// How long a statement may wait for a lock, for example for the first of two duplicates to commit.
     pub lock_timeout: Duration,
-    /// How long one step may take in all, should the server say nothing any more.
+    /// How long a whole step may take, in case the server stops responding.
     pub step_timeout: Duration,
-    /// Whether statements are prepared once for each connection. The URL may say it too, as
-    /// `prepared_statements=true` or `=false`.
+    /// Whether statements are prepared once per connection. The URL can set this too, as `prepared_statements=true` or
+    /// `=false`.
     pub preparing: Preparing,
-    /// Whether to serve a database that may forget what it has committed.
+    /// Whether to serve a database that may lose committed transactions.
     pub allow_unsafe_durability: bool,
-    /// How the tables are spread, where the database cannot say so itself.
+    /// How the tables are distributed, if the database itself cannot tell.
     pub spread: Option<Spread>,
-    /// Events looked at for one page of a list, whatever fits.
+    /// Events read for one page of a list, however few match.
     pub list_scan_max: usize,
-    /// Events looked at in one call of `purge`, whatever may go.
+    /// Events examined in one call of `purge`, however few are deleted.
     pub purge_scan_max: usize,
-    /// Deliveries that are finished here before the table of unfinished work is vacuumed.
+    /// Deliveries finished by this process before `hapax.work` is vacuumed.
     pub vacuum_after: u64,
-    /// How long a bulk replay that is over is kept.
+    /// How long a finished replay job is kept.
     pub replay_keep: Duration,
 }
 
-/// Whether statements are prepared. Behind a pooler that shares connections they may not be: what was
-/// prepared on one connection would be asked for on another, where someone else's has its name.
+/// Whether statements are prepared. Behind a pooler that shares connections they must not be: a statement prepared on
+/// one connection would be requested on another, where its name may belong to another client's statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preparing {
-    /// Where nothing is between us and the database.
+    /// If nothing stands between the store and the database.
     WhereSafe,
-    /// In any case: the pooler is known to keep statements apart, as pgbouncer can from version 1.21.
+    /// Always: the pooler is known to keep statements apart, as pgbouncer can from version 1.21.
     Always,
-    /// Never.
     Never,
 }
 
-/// How the tables are spread, and so how statements are run.
+/// How the tables are distributed, and so how statements are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
     /// On one server: one statement for all rows of a batch.
     Whole,
-    /// By bucket over several servers: each statement names one bucket, and so runs on one of them.
+    /// By bucket across several servers: each statement names one bucket, and so runs on one of them.
     ByBucket,
 }
 

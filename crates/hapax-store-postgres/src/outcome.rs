@@ -1,4 +1,4 @@
-//! How unfinished work becomes an outcome, whoever ended it.
+//! How an unfinished delivery becomes an outcome, whatever ended it.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ const DELETE_WORK: &str = "
 
 const INSERT_OUTCOMES: &str = "INSERT INTO hapax.outcomes {rows}";
 
-/// A delivery's row, as it goes from table to table.
+/// A delivery's row as it moves between tables.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkRow {
     pub(crate) bucket: i16,
@@ -70,7 +70,7 @@ impl WorkRow {
         Some((self.destination.clone(), self.lane.clone()?))
     }
 
-    /// Its place in its lane.
+    /// Its position in its lane.
     pub(crate) fn place(&self) -> Option<LanePosition> {
         Some(LanePosition {
             lane: self.lane_name()?,
@@ -80,7 +80,7 @@ impl WorkRow {
         })
     }
 
-    /// Whether it keeps its lane waiting when it dies.
+    /// Whether it blocks its lane when it dies.
     fn holds_when_dead(&self) -> bool {
         self.lane.is_some() && self.on_dead == Some(on_dead_code(OnDead::Hold))
     }
@@ -91,13 +91,13 @@ impl WorkRow {
 pub(crate) enum Ending {
     Completed,
     Dead(ErrorClass),
-    /// Dead from the start, because of its event's body; it never was in its lane.
+    /// Dead from the start because of its event's body; it was never in its lane.
     Held,
     Discarded,
 }
 
-/// Takes locked deliveries out of the work, keeps their outcomes under the tokens they have, and lets
-/// their lanes go on where they may. Needs one number for each.
+/// Removes locked deliveries from the unfinished ones, stores their outcomes under their tokens, and lets their lanes
+/// continue where possible. Needs one number per delivery.
 pub(crate) async fn conclude(
     session: &Session,
     ended: &[(WorkRow, Ending)],
@@ -154,7 +154,7 @@ pub(crate) async fn conclude(
     failure::all(vec![deleted, kept])?;
     lanes::stand(session, &held, Standing::Holding).await?;
     lanes::leave(session, &left).await?;
-    // Also where one holds its lane: those that were put back before it go on.
+    // Includes lanes that are held: replays that come before the holder continue.
     let freed: BTreeSet<LaneName> = left.into_iter().chain(held).map(|place| place.lane).collect();
     lanes::promote(session, &freed, now).await
 }

@@ -1,5 +1,5 @@
-//! Writing many items in few transactions: as many together as one message to the server can hold. Where one of them can
-//! never be written, halves are tried, until it is alone.
+//! Writing many items in few transactions, each with as many items as one message to the server can hold. If an item
+//! can never be written, halves are tried until it is alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use hapax_core::store::Error;
 
 use crate::failure::{Failure, Remedy};
 
-/// Bytes of payload written in one transaction: a message to the server has at most a gigabyte.
+/// Payload bytes written in one transaction: a message to the server is limited to a gigabyte.
 const PART_BYTES_MAX: usize = 64 << 20;
 
-/// Items, with the answers of those that were refused before anything was sent.
+/// Items, with the answers for those that were refused before anything was sent.
 pub(crate) struct Parts<I, O> {
     items: Arc<Vec<I>>,
     answers: Vec<Option<Result<O, Error>>>,
     bytes: fn(&I) -> usize,
 }
 
-/// Neighbours that are written together.
+/// Neighbouring items that are written together.
 pub(crate) struct Part<I> {
     items: Arc<Vec<I>>,
     range: Range<usize>,
@@ -31,7 +31,7 @@ impl<I> Part<I> {
 }
 
 impl<I, O> Parts<I, O> {
-    /// `refused` has a place for each item.
+    /// `refused` has one element per item.
     pub(crate) fn new(items: Vec<I>, refused: Vec<Option<Result<O, Error>>>, bytes: fn(&I) -> usize) -> Self {
         Self {
             items: Arc::new(items),
@@ -40,21 +40,21 @@ impl<I, O> Parts<I, O> {
         }
     }
 
-    /// Writes all of them. One answer for each, in order.
+    /// Writes all items. Returns one answer per item, in order.
     pub(crate) async fn write<F>(mut self, write: impl Fn(Part<I>) -> F) -> Vec<Result<O, Error>>
     where
         F: Future<Output = Result<Vec<O>, Failure>>,
     {
         let mut parts = self.by_bytes();
         let mut down: Option<Failure> = None;
-        // From the front, so that what came first is accepted first.
+        // From the front, so that items are accepted in order of arrival.
         while let Some(range) = parts.pop() {
             let open: Vec<usize> = range.clone().filter(|at| self.answers[*at].is_none()).collect();
             if open.is_empty() {
                 continue;
             }
             if open.len() < range.len() && range.len() > 1 {
-                // Refused before anything was sent; the others are tried around it.
+                // Refused before anything was sent; the items around it are tried.
                 parts.extend(runs(&open).into_iter().rev());
                 continue;
             }
@@ -92,7 +92,7 @@ impl<I, O> Parts<I, O> {
         answers.map(|answer| answer.unwrap_or_else(missing)).collect()
     }
 
-    /// Parts that one message to the server can hold, the first last.
+    /// Parts that fit into one message to the server, in reverse order.
     fn by_bytes(&self) -> Vec<Range<usize>> {
         let mut parts: Vec<Range<usize>> = Vec::new();
         let mut bytes: usize = 0;

@@ -1,4 +1,4 @@
-//! Paused destinations. Every lease asks the table: a pause counts for all replicas at once.
+//! Paused destinations. Every lease reads the table: a pause takes effect on all replicas at once.
 
 use hapax_core::DestinationId;
 use hapax_core::store::Pause;
@@ -16,7 +16,7 @@ const DELETE: &str = "DELETE FROM hapax.pauses WHERE destination = $1::text RETU
 
 const SELECT: &str = "SELECT destination, at, by, why FROM hapax.pauses ORDER BY destination";
 
-/// Pauses a destination, or says again why.
+/// Pauses a destination, or updates the reason.
 pub(crate) async fn pause(session: &Session, pause: &Pause) -> Result<(), Failure> {
     session.begin().await?;
     session
@@ -33,7 +33,7 @@ pub(crate) async fn pause(session: &Session, pause: &Pause) -> Result<(), Failur
     session.commit().await
 }
 
-/// Resumes a destination; whether it was paused.
+/// Resumes a destination. Returns whether it was paused.
 pub(crate) async fn resume(session: &Session, destination: &DestinationId) -> Result<bool, Failure> {
     session.begin().await?;
     let found = session.optional(DELETE, bind![destination.as_str()]).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn resume(session: &Session, destination: &DestinationId) -> Re
     Ok(found.is_some())
 }
 
-/// Everything paused, by name.
+/// Every pause, by name.
 pub(crate) async fn pauses(session: &Session) -> Result<Vec<Pause>, Failure> {
     let rows = session.rows(SELECT, &[]).await?;
     rows.iter()

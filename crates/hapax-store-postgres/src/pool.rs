@@ -1,5 +1,5 @@
-//! A pool of connections. Our own, and small, since it must do what pools leave open: bound those
-//! that wait, throw away a connection after certain errors, and say when one had to be made again.
+//! A connection pool. Ours, and small, because it must do what other pools do not: bound the number of waiting calls,
+//! discard a connection after certain errors, and report when one had to be replaced.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::Options;
 use crate::connect::Connector;
 use crate::failure::Failure;
 
-/// Buckets there are.
+/// The number of buckets.
 pub(crate) const BUCKETS: i16 = 64;
 
-/// A pool: of the connections of a store for one purpose.
+/// A pool: a store's connections for one purpose.
 pub(crate) struct Pool {
     maker: Arc<Maker>,
     purpose: &'static str,
@@ -27,20 +27,20 @@ pub(crate) struct Pool {
     calls: AtomicUsize,
     calls_max: usize,
     acquire_timeout: Duration,
-    /// Rises whenever a connection was made after another one was lost.
+    /// Incremented whenever a connection replaces one that was lost.
     epoch: AtomicU64,
     lost: AtomicBool,
 }
 
-/// What makes the connections of all pools of a store.
+/// Opens connections for all pools of a store.
 pub(crate) struct Maker {
     connector: Connector,
-    /// Whether statements are prepared; once not, never again.
+    /// Whether statements are prepared; once false, it stays false.
     prepares: AtomicBool,
     next_slot: AtomicI16,
 }
 
-/// A connection with what belongs to it.
+/// A connection with its state.
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) statements: Mutex<HashMap<String, Statement>>,
@@ -48,7 +48,7 @@ pub(crate) struct Connection {
     pub(crate) slot: i16,
 }
 
-/// A place among those who run or wait for a connection.
+/// A slot for a call that runs or waits for a connection.
 pub(crate) struct PoolSlot(Arc<Pool>);
 
 impl Drop for PoolSlot {
@@ -57,7 +57,7 @@ impl Drop for PoolSlot {
     }
 }
 
-/// A connection that is out, with its permit.
+/// A connection in use, with its permit.
 pub(crate) struct Lent {
     pub(crate) connection: Connection,
     _permit: OwnedSemaphorePermit,
@@ -97,7 +97,7 @@ impl Maker {
 }
 
 impl Pool {
-    /// A pool of at most this many connections. `purpose` says what for.
+    /// A pool of at most this many connections. `purpose` names its use in messages.
     pub(crate) fn new(
         maker: &Arc<Maker>,
         purpose: &'static str,
@@ -125,12 +125,12 @@ impl Pool {
         self.maker.prepares.load(Ordering::Acquire)
     }
 
-    /// Prepares no statement any more.
+    /// Stops preparing statements.
     pub(crate) fn stop_preparing(&self) {
         self.maker.stop_preparing();
     }
 
-    /// A place for one call, unless there are too many.
+    /// A slot for one call, unless there are too many.
     pub(crate) fn admit(self: &Arc<Self>) -> Result<PoolSlot, Error> {
         if self.calls.fetch_add(1, Ordering::AcqRel) >= self.calls_max {
             self.calls.fetch_sub(1, Ordering::AcqRel);
@@ -139,7 +139,7 @@ impl Pool {
         Ok(PoolSlot(Arc::clone(self)))
     }
 
-    /// A connection, as soon as one is free.
+    /// Waits for a free connection.
     pub(crate) async fn acquire(&self) -> Result<Lent, Failure> {
         let permit = tokio::time::timeout(self.acquire_timeout, Arc::clone(&self.permits).acquire_owned())
             .await
@@ -167,13 +167,13 @@ impl Pool {
         })
     }
 
-    /// Takes a good connection back.
+    /// Returns a good connection to the pool.
     pub(crate) fn give_back(&self, lent: Lent) {
         self.idle().push(lent.connection);
     }
 
-    /// Throws a connection away; its transaction, if any, is rolled back by the server. The idle ones
-    /// go too: what broke this one has broken them, and they would fail one call each.
+    /// Discards a connection; the server rolls back its transaction, if any. Idle connections are discarded too: they
+    /// are probably broken for the same reason, and each would fail one call.
     pub(crate) fn discard(&self, lent: Lent) {
         self.lost.store(true, Ordering::Release);
         self.idle().clear();

@@ -1,4 +1,4 @@
-//! Proving that the store can write durably now.
+//! Proving that the store can write durably right now.
 
 use crate::bind::bind;
 use crate::failure::Failure;
@@ -6,7 +6,7 @@ use crate::session::Session;
 
 const UPDATE: &str = "UPDATE hapax.meta SET value = $1::int8 WHERE key = 'probed_at'";
 
-/// Writes the time, which no one reads; the commit is the proof.
+/// Writes the time, which nothing reads; the commit is the proof.
 pub(crate) async fn probe(session: &Session) -> Result<(), Failure> {
     let now = session.begin_at().await?;
     session.execute(UPDATE, bind![now.as_micros()]).await?;

@@ -1,8 +1,8 @@
-//! Deleting what has outlived its window, some rows in each transaction, as fast as events come in.
+//! Deleting events and ledger entries past their window, some rows per transaction, as fast as events arrive.
 //!
-//! A *part* is what one transaction works on: some of the buckets, or, where tables are spread, one of them, so that every
-//! statement goes to one server and the commit is that server's own. A transaction waits for no one: rows that someone
-//! holds are left to anyone who holds them, another replica's purge for one, or to the next pass.
+//! A *part* is what one transaction works on: some of the buckets, or, if tables are distributed, one bucket, so that
+//! every statement goes to one server and that server commits alone. A transaction never waits: it skips locked rows,
+//! and leaves them to the transaction that holds them (such as another replica's purge) or to the next pass.
 
 mod pass;
 mod remove;
@@ -23,24 +23,24 @@ use crate::{Options, Spread};
 use pass::Part;
 use transaction::{Chunk, Done, Forgot, Slice};
 
-/// Rows of a kind that are deleted in one transaction at most.
+/// The maximum number of rows of a kind deleted in one transaction.
 const CHUNK: u32 = 1_000;
-/// Parts where tables are on one server.
+/// The number of parts if all tables are on one server.
 const SLICES: i16 = 3;
-/// Parts that are worked on at once, each on a connection: one alone, among those that accept, gets too little of the
-/// server's processors to keep pace with them.
+/// Parts processed concurrently, each on its own connection. A single one, competing with accepts, gets too little of
+/// the server's CPU to keep up with them.
 const AT_ONCE: usize = 3;
-/// How often small tables are swept while there is always something else to delete.
+/// How often small tables are swept when there is always something else to delete.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// How far purges have come, in memory.
+/// The progress of purges, in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Progress(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     parts: Vec<Part>,
-    /// Whose turn it is among the parts.
+    /// The part whose turn is next.
     turn: usize,
     /// Whether this pass has deleted anything.
     has_deleted: bool,
@@ -52,7 +52,7 @@ struct State {
 struct Budget {
     events: u32,
     ledger: u32,
-    /// Events that may be looked at.
+    /// Events that may still be examined.
     looks: usize,
 }
 
@@ -61,7 +61,7 @@ impl Budget {
         self.events == 0 || self.ledger == 0 || self.looks == 0
     }
 
-    /// What each of this many may do.
+    /// The share of each of `among` parts.
     fn share(&self, among: usize) -> Self {
         let rows = u32::try_from(among).unwrap_or(u32::MAX);
         Self {
@@ -72,8 +72,8 @@ impl Budget {
     }
 }
 
-/// Deletes at most about as many events, and as many ledger entries, as the order says. Each kind has a share of its own:
-/// the ledger goes while payloads are behind.
+/// Deletes approximately up to the limit of events, and of ledger entries. Each kind has its own share: ledger entries
+/// are deleted even while payloads lag behind.
 pub(crate) async fn purge(
     runner: &Runner,
     progress: &Progress,
@@ -84,7 +84,7 @@ pub(crate) async fn purge(
     let state = &mut *state;
     if state.parts.is_empty() {
         state.parts = parts(runner.terms.spread());
-        // Replicas begin at different places.
+        // Replicas begin at different parts.
         state.turn = fastrand::usize(..state.parts.len());
     }
     let mut purged = Purged::default();
@@ -124,7 +124,7 @@ pub(crate) async fn purge(
     state.has_deleted |= purged.events + purged.ledger > 0;
     purged.more = !is_over;
     if is_over {
-        // What expired since it began is the next pass's.
+        // Rows that expired since the pass began are left to the next one.
         let mut moved = false;
         for part in &mut state.parts {
             moved |= part.end_pass(&order);
@@ -138,7 +138,7 @@ pub(crate) async fn purge(
     Ok(purged)
 }
 
-/// Deletes a part's events, and then what the ledger need not know any more.
+/// Deletes a part's events, and then expired ledger entries.
 async fn run(runner: &Runner, chunk: &Chunk) -> Result<(Done, Forgot), Failure> {
     let done = runner
         .run(chunk, |session, chunk| {

@@ -1,7 +1,7 @@
-//! Putting finished deliveries back to work. The earlier outcome stays as history.
+//! Replaying finished deliveries. The earlier outcome stays as history.
 //!
-//! All orders of a call go together: however many they are, the lanes that they touch are locked for a fixed number of
-//! statements.
+//! All orders of a call are processed together: their lanes stay locked for a fixed number of statements, regardless of
+//! the number of orders.
 
 mod again;
 
@@ -19,10 +19,10 @@ use crate::rows::{bucket_of, erased_headers, error_at, generation_at, state_of, 
 use crate::session::Session;
 use again::Again;
 
-/// Events put back in one transaction.
+/// Events replayed in one transaction.
 const TOGETHER_MAX: usize = 128;
 
-// A purge that has the event first wins: then it is not found, and neither is one that was erased.
+// If a purge locks the event first, the purge wins and the event is not found. An erased event is not found either.
 const LOCK_EVENTS: &str = concat!(
     "SELECT e.id, e.bucket, e.no, e.scope, e.event_id, e.generation, e.accepted_at
      FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
@@ -37,7 +37,7 @@ const LOCK_LEDGER: &str = "
     JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = e.key
     ORDER BY l.bucket + 0, l.key FOR UPDATE OF l";
 
-// Of finished and unfinished alike: the one may become the other before the lanes are locked.
+// Lanes of finished and unfinished deliveries alike: one may become the other before the lanes are locked.
 const LANES: &str = "
     SELECT w.destination, w.lane FROM {n}
     JOIN hapax.work w ON w.bucket = {bucket} AND w.id = n.id WHERE w.lane IS NOT NULL
@@ -57,7 +57,7 @@ const FINISHED: &str = concat!(
       FROM {n} JOIN hapax.outcomes w ON w.bucket = {bucket} AND w.id = n.id AND w.is_current"
 );
 
-/// The orders in parts that are written one after another: each part has an event once.
+/// Divides the orders into parts that are written one after another; each part has an event once.
 pub(crate) fn parts(orders: Vec<ReplayOrder>) -> Vec<Vec<ReplayOrder>> {
     let mut parts: Vec<Vec<ReplayOrder>> = Vec::new();
     let mut events = BTreeSet::new();
@@ -74,7 +74,7 @@ pub(crate) fn parts(orders: Vec<ReplayOrder>) -> Vec<Vec<ReplayOrder>> {
     parts
 }
 
-/// Replays events, each judged by itself and none of them twice.
+/// Replays events, each evaluated independently and none of them twice.
 pub(crate) async fn replay(session: &Session, orders: &[ReplayOrder]) -> Result<Vec<Replayed>, Failure> {
     let now = session.begin_at().await?;
     let mut found = lock(session, orders, now).await?;
@@ -89,28 +89,28 @@ pub(crate) async fn replay(session: &Session, orders: &[ReplayOrder]) -> Result<
     Ok(answers)
 }
 
-/// What the orders are about.
+/// The events and deliveries that the orders concern.
 #[derive(Default)]
 struct Found {
     subjects: HashMap<Uuid, Subject>,
-    /// Of identities whose events are forced.
+    /// Ledger entries of events whose replay is forced.
     ledger: HashMap<Uuid, Entry>,
     unfinished: HashMap<Uuid, Vec<String>>,
     finished: HashMap<Uuid, Vec<Finished>>,
 }
 
-/// The event as far as a replay needs it.
+/// The parts of an event that a replay needs.
 struct Subject {
     bucket: i16,
     id: Uuid,
-    /// The number of its acceptance.
+    /// Its acceptance number.
     no: i64,
     identity: Identity,
     generation: Generation,
     accepted_at: i64,
 }
 
-/// The ledger's generation, and whether it is a tombstone's.
+/// The ledger's generation, and whether the entry is a tombstone.
 struct Entry {
     bucket: i16,
     generation: Generation,
@@ -122,9 +122,9 @@ struct Finished {
     row: WorkRow,
     state: DeliveryState,
     error: Option<ErrorClass>,
-    /// It is dead and keeps its lane waiting.
+    /// Whether it is dead and holds its lane.
     holds: bool,
-    /// Whether the job that asks has put it back before.
+    /// Whether the job that asks has already replayed it.
     was_replayed: bool,
 }
 
@@ -133,7 +133,7 @@ fn ids<'o>(orders: impl Iterator<Item = &'o ReplayOrder> + Clone) -> Batch<'o> {
         .column("id", orders.map(|order| uuid_of(order.event)))
 }
 
-/// Locks everything that the orders may touch, in the order of everyone.
+/// Locks everything that the orders may touch, in the global order.
 async fn lock(session: &Session, orders: &[ReplayOrder], now: Timestamp) -> Result<Found, Failure> {
     let mut found = Found::default();
     for row in &session.over(LOCK_EVENTS, &ids(orders.iter())).await? {
@@ -168,7 +168,7 @@ async fn lock(session: &Session, orders: &[ReplayOrder], now: Timestamp) -> Resu
 }
 
 impl Found {
-    /// Reads the deliveries. The unfinished ones first: one that ends meanwhile is then found among the finished.
+    /// Reads the deliveries, unfinished ones first: one that ends in between is then found among the finished.
     async fn look(&mut self, session: &Session, orders: &[ReplayOrder]) -> Result<(), Failure> {
         for row in &session.over(UNFINISHED, &ids(orders.iter())).await? {
             self.unfinished
@@ -196,7 +196,7 @@ impl Found {
         Ok(())
     }
 
-    /// Decides what becomes of one order, and adds to what is written.
+    /// Evaluates one order and adds to the rows to be written.
     fn judge(&mut self, order: &ReplayOrder, again: &mut Again) -> Replayed {
         let id = uuid_of(order.event);
         let Some(subject) = self.subjects.remove(&id) else {
@@ -237,8 +237,8 @@ impl Found {
         }
     }
 
-    /// A generation of the identity that no one had. A tombstone's is promised to the next event in
-    /// number only: it moves on.
+    /// A generation of the identity that no event has had. A tombstone does not reserve its number for the next event:
+    /// it moves on to the following one.
     fn next_generation(&mut self, subject: &Subject, again: &mut Again) -> Generation {
         let key = crate::rows::key_uuid(subject.identity.key());
         let taken = match self.ledger.get_mut(&key) {

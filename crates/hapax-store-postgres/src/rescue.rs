@@ -1,4 +1,5 @@
-//! Taking back deliveries whose lease has expired, or whose owner is dead. Several replicas may try at once: each loss counts once.
+//! Taking back deliveries whose lease has expired or whose owner is dead. Several replicas may try at once; each loss
+//! counts once.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::outcome::{Ending, WorkRow, conclude, work_row};
 use crate::rows::{Class, state_code};
 use crate::session::Session;
 
-/// Taken back in one call at most.
+/// The maximum number of deliveries taken back per call.
 const RESCUE_MAX: u32 = 1_024;
 
 const EXPIRED: &str = concat!(
@@ -30,7 +31,7 @@ const HELD: &str = concat!(
       WHERE w.class = 1 AND w.owner = $1::int8 ORDER BY w.wake_at LIMIT $2::int8"
 );
 
-// Whoever holds the row is just finishing, extending or rescuing it: then it is theirs.
+// A locked row is being finished, extended or rescued by another transaction, and is left to it.
 const LOCK: &str = concat!(
     "SELECT ",
     work_row!(),
@@ -46,7 +47,7 @@ const UPDATE: &str = "
         lost = w.lost + 1, owner = NULL
     FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination";
 
-/// Takes back leases that have expired, at most `limit`.
+/// Takes back expired leases, at most `limit`.
 pub(crate) async fn rescue(session: &Session, limit: u32) -> Result<Vec<Rescued>, Failure> {
     let now = session.begin_at().await?;
     let limit = i64::from(limit.min(RESCUE_MAX));
@@ -56,13 +57,14 @@ pub(crate) async fn rescue(session: &Session, limit: u32) -> Result<Vec<Rescued>
     Ok(rescued)
 }
 
-/// What an owner has leased, at most `limit`.
+/// The deliveries leased by an owner, at most `limit`.
 pub(crate) async fn held_by(session: &Session, owner: Owner, limit: u32) -> Result<Vec<WorkRow>, Failure> {
     let limit = i64::from(limit.min(RESCUE_MAX));
     read(&session.rows(HELD, bind![owner.0 as i64, limit]).await?)
 }
 
-/// Takes back deliveries that still run under the same token, and whose lease has ended by then, if that is asked.
+/// Takes back deliveries that still run under the same token and, if `ended_by` is given, whose lease has ended by
+/// then.
 pub(crate) async fn take_back(
     session: &Session,
     found: &[WorkRow],
@@ -72,7 +74,7 @@ pub(crate) async fn take_back(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    // Only one that dies touches its lane. Lanes before rows, as everywhere.
+    // Only a delivery that dies touches its lane. Lanes are locked before rows, as everywhere.
     let dying: BTreeSet<LaneName> = found
         .iter()
         .filter(|row| row.lost + 1 >= LOST_MAX)

@@ -1,5 +1,5 @@
-//! Re-encryption: rows get another stored form, each where it is still as it was read. What PostgreSQL keeps of the
-//! rows that they were goes with its vacuum.
+//! Re-encryption: rows are rewritten, each only if it is still as it was read. Vacuum removes the remains of the old
+//! rows.
 
 use hapax_core::store::{AttemptView, BodyNote, ConflictingBody, IndexedValue, LedgerEntry, Resealed};
 use hapax_core::{EventId, Key, StoredEvent};
@@ -46,7 +46,6 @@ struct Rows<'r> {
     bodies: Vec<(&'r BodyNote, &'r BodyNote)>,
 }
 
-/// Rewrites rows.
 pub(crate) async fn reseal(session: &Session, rows: &[Resealed]) -> Result<(), Failure> {
     let mut by_kind = Rows::default();
     for row in rows {

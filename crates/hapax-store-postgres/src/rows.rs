@@ -1,4 +1,4 @@
-//! How values lie in columns: codes of states, ids, hashes, and whole events.
+//! How values are stored in columns: codes of states, ids, hashes, and whole events.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 
-/// [`hapax_core::Headers::erased`], as statements write it.
+/// [`hapax_core::Headers::erased`] as an SQL literal.
 macro_rules! erased_headers {
     () => {
         r"'\x000c0000000068617061782d657261736564'::bytea"
@@ -21,7 +21,7 @@ macro_rules! erased_headers {
 }
 pub(crate) use erased_headers;
 
-/// Where a row of work stands in the index that leases read.
+/// The position of a delivery in the index that leases read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Fresh,
@@ -40,13 +40,13 @@ impl Class {
         }
     }
 
-    /// The class of a delivery that is due, by how often its lease was lost.
+    /// The class of a due delivery, by the number of leases it has lost.
     pub(crate) const fn due(lost: u32) -> Self {
         if lost == 0 { Self::Fresh } else { Self::Suspect }
     }
 }
 
-/// A state's number in the database.
+/// The number that stands for a state in the database.
 pub(crate) const fn state_code(state: DeliveryState) -> i16 {
     match state {
         DeliveryState::Pending => 0,
@@ -66,7 +66,7 @@ pub(crate) fn state_of(code: i16) -> Result<DeliveryState, Failure> {
         .ok_or_else(|| Failure::Unreadable(format!("{code} is no state of a delivery")))
 }
 
-/// What a dead head does, as a number.
+/// The number for what a dead head does.
 pub(crate) const fn on_dead_code(on_dead: OnDead) -> i16 {
     match on_dead {
         OnDead::Hold => 0,
@@ -86,12 +86,12 @@ pub(crate) fn lane_of(key: Option<String>, on_dead: Option<i16>) -> Option<Lane>
     })
 }
 
-/// An id as a column holds it.
+/// An id in the form of its column.
 pub(crate) const fn uuid_of(id: EventId) -> Uuid {
     Uuid::from_bytes(*id.as_bytes())
 }
 
-/// A key as a column holds it.
+/// A key in the form of its column.
 pub(crate) const fn key_uuid(key: Key) -> Uuid {
     Uuid::from_bytes(*key.as_bytes())
 }
@@ -120,29 +120,24 @@ pub(crate) fn bucket_by(parts: &[&[u8]]) -> i16 {
     ((hash ^ (hash >> 32)) & 0x3f) as i16
 }
 
-/// An id in a column.
 pub(crate) fn id_at(row: &Row, column: usize) -> Result<EventId, Failure> {
     Ok(EventId::from_bytes(row.try_get::<_, Uuid>(column)?.into_bytes()))
 }
 
-/// An id or nothing.
 pub(crate) fn optional_id_at(row: &Row, column: usize) -> Result<Option<EventId>, Failure> {
     let found: Option<Uuid> = row.try_get(column)?;
     Ok(found.map(|id| EventId::from_bytes(id.into_bytes())))
 }
 
-/// A ledger key in a column.
 pub(crate) fn key_at(row: &Row, column: usize) -> Result<Key, Failure> {
     Ok(Key::from_bytes(row.try_get::<_, Uuid>(column)?.into_bytes()))
 }
 
-/// A hash in a column.
 pub(crate) fn hash_at(row: &Row, column: usize) -> Result<BodyHash, Failure> {
     optional_hash_at(row, column)?
         .ok_or_else(|| Failure::Unreadable(format!("column {column} of a stored row is empty")))
 }
 
-/// A hash or nothing.
 pub(crate) fn optional_hash_at(row: &Row, column: usize) -> Result<Option<BodyHash>, Failure> {
     let found: Option<&[u8]> = row.try_get(column)?;
     found
@@ -154,36 +149,30 @@ pub(crate) fn optional_hash_at(row: &Row, column: usize) -> Result<Option<BodyHa
         .transpose()
 }
 
-/// A time in a column.
 pub(crate) fn time_at(row: &Row, column: usize) -> Result<Timestamp, Failure> {
     Ok(Timestamp::from_micros(row.try_get(column)?))
 }
 
-/// A time or nothing.
 pub(crate) fn optional_time_at(row: &Row, column: usize) -> Result<Option<Timestamp>, Failure> {
     let found: Option<i64> = row.try_get(column)?;
     Ok(found.map(Timestamp::from_micros))
 }
 
-/// A count in a column.
 pub(crate) fn count_at(row: &Row, column: usize) -> Result<u32, Failure> {
     let found: i64 = row.try_get(column)?;
     u32::try_from(found)
         .map_err(|_| Failure::Unreadable(format!("column {column} of a stored row is no count")))
 }
 
-/// A generation in a column.
 pub(crate) fn generation_at(row: &Row, column: usize) -> Result<Generation, Failure> {
     count_at(row, column).map(Generation)
 }
 
-/// A key for a destination in a column.
 pub(crate) fn idempotency_key_at(row: &Row, column: usize) -> Result<IdempotencyKey, Failure> {
     let found: Uuid = row.try_get(column)?;
     Ok(IdempotencyKey::from_bytes(found.into_bytes()))
 }
 
-/// A class of errors in a column.
 pub(crate) fn error_at(row: &Row, column: usize) -> Result<Option<ErrorClass>, Failure> {
     let text: Option<&str> = row.try_get(column)?;
     text.map(|text| {
@@ -222,7 +211,7 @@ pub(crate) fn event_at(row: &Row) -> Result<StoredEvent, Failure> {
     })
 }
 
-/// The columns of unfinished work that [`work_view`] reads.
+/// The columns of an unfinished delivery that [`work_view`] reads.
 macro_rules! work_view_columns {
     () => {
         "id, destination, state, generation, idempotency_key, attempts, lost, lane, replay, class, wake_at"
@@ -230,7 +219,7 @@ macro_rules! work_view_columns {
 }
 pub(crate) use work_view_columns;
 
-/// Unfinished work as people see it. The columns are those of `work_view_columns`.
+/// An unfinished delivery as it is shown to people. The columns are those of `work_view_columns`.
 pub(crate) fn work_view(row: &Row) -> Result<DeliveryView, Failure> {
     let class: i16 = row.try_get(9)?;
     let due = class == Class::Fresh.code() || class == Class::Suspect.code();
@@ -248,7 +237,7 @@ macro_rules! outcome_view_columns {
 }
 pub(crate) use outcome_view_columns;
 
-/// A finished delivery as people see it. The columns are those of `outcome_view_columns`.
+/// A finished delivery as it is shown to people. The columns are those of `outcome_view_columns`.
 pub(crate) fn outcome_view(row: &Row) -> Result<DeliveryView, Failure> {
     Ok(DeliveryView {
         finished_at: Some(time_at(row, 9)?),

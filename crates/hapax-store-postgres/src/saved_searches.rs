@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::rows::time_at;
 use crate::session::Session;
 
-// Two replicas that save at once count one after the other.
+// Serialises replicas that save at the same time, so that the count is exact.
 const LOCK: &str = "LOCK TABLE hapax.views IN SHARE ROW EXCLUSIVE MODE";
 
 const OTHERS: &str = "SELECT count(*) FROM hapax.views WHERE name <> $1::text";
@@ -20,7 +20,7 @@ const DELETE: &str = "DELETE FROM hapax.views WHERE name = $1::text RETURNING na
 
 const SELECT: &str = "SELECT name, query, by, at FROM hapax.views ORDER BY name";
 
-/// Keeps a search, instead of what has its name; whether there was room.
+/// Stores a search, replacing any with the same name. Returns whether there was room.
 pub(crate) async fn put(session: &Session, search: &SavedSearch) -> Result<bool, Failure> {
     session.begin().await?;
     session.execute(LOCK, &[]).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn put(session: &Session, search: &SavedSearch) -> Result<bool,
     Ok(has_room)
 }
 
-/// Deletes a search; whether there was one.
+/// Deletes a search. Returns whether there was one.
 pub(crate) async fn delete(session: &Session, name: &str) -> Result<bool, Failure> {
     session.begin().await?;
     let found = session.optional(DELETE, bind![name]).await?;

@@ -1,11 +1,11 @@
-//! The schema's versions: which one a database has, and how it gets to ours.
+//! Schema versions: which one a database has, and how it is migrated to ours.
 
 use tokio_postgres::Client;
 
 use crate::OpenError;
 use crate::bind::bind;
 
-/// Migrations in order; the first makes version 1.
+/// Migrations in order; the first creates version 1.
 const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
@@ -16,14 +16,14 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0007_audit_chain.sql"),
 ];
 
-/// The schema this program writes.
+/// The schema version that this program writes.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// The lock under which one replica migrates while the others wait: "Hapax" in ASCII.
 const LOCK: i64 = 0x48_6170_6178;
 
-/// Brings the schema to our version, whole or not at all. Replicas that start at once do it one
-/// after the other, and only the first finds anything to do.
+/// Migrates the schema to our version, completely or not at all. Replicas that start at the same time do so one after
+/// the other, and only the first finds anything to do.
 pub(crate) async fn migrate(client: &Client) -> Result<(), OpenError> {
     client.batch_execute("BEGIN").await.map_err(OpenError::database)?;
     let outcome = migrate_locked(client).await;
@@ -33,7 +33,7 @@ pub(crate) async fn migrate(client: &Client) -> Result<(), OpenError> {
 }
 
 async fn migrate_locked(client: &Client) -> Result<(), OpenError> {
-    // Of the transaction, not of the session: a pooler may share that.
+    // A transaction-level lock, because a pooler may share the session.
     client
         .query_typed("SELECT pg_advisory_xact_lock($1::int8)", bind![LOCK])
         .await
@@ -70,8 +70,8 @@ async fn migrate_locked(client: &Client) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// The statements of a migration, each of which ends with its line. Citus hands the whole text on to the shards of the
-/// table that it changes, and they take one statement at a time.
+/// The statements of a migration, each of which ends at the end of a line. Citus passes the whole text on to the shards
+/// of the table that it changes, and they accept one statement at a time.
 fn statements(migration: &str) -> Vec<String> {
     let mut statements = vec![String::new()];
     for line in migration.lines().filter(|line| !line.starts_with("--")) {

@@ -1,4 +1,4 @@
-//! A step's hold on a connection: statements, the transaction, and numbers and time from the server.
+//! A step's connection: statements, the transaction, and numbers and time from the server.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,17 +16,17 @@ use crate::pool::{Lent, Pool};
 use crate::template::{self, Form};
 use crate::{Options, Spread};
 
-/// The time, and as many new numbers as asked for. Read in a statement of its own and bound to the
-/// others: a distributed database refuses to compute them inside.
+/// The time, and the requested number of new numbers. Read in a separate statement and bound to the others: a
+/// distributed database refuses to compute them inside a statement.
 const TAKE: &str = "
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8,
            ARRAY(SELECT nextval('hapax.tokens') FROM generate_series(1, $1::int8))";
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
-/// The server plans by how large it believes a table to be, and keeps the plan. A queue is nearly empty now and holds
-/// a million rows a minute later, and then a plan that reads or sorts the whole of it takes a thousand times as long.
-/// Whatever a step that writes looks for has an index, in the order it is wanted in, so it is always found by that.
+/// The server plans by its estimate of a table's size, and keeps the plan. A queue is nearly empty now and holds a
+/// million rows a minute later; a plan that reads or sorts the whole table then takes a thousand times as long.
+/// Everything that a writing step looks up has an index in the order it needs, so indexes are always used.
 const BY_INDEX: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
                         SET LOCAL enable_sort = off; SET LOCAL enable_material = off; \
                         SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
@@ -39,7 +39,7 @@ pub(crate) struct Session {
     prepares: bool,
 }
 
-/// What every transaction begins with.
+/// The beginning of every transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     begin: String,
@@ -49,7 +49,7 @@ pub(crate) struct Terms {
 
 impl Terms {
     pub(crate) fn new(options: &Options, spread: Spread) -> Self {
-        // Limits go into the transaction and not into the session: behind a pooler, sessions are shared.
+        // Limits are set per transaction, not per session: behind a pooler, sessions are shared.
         let limits = format!(
             "SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
              SET LOCAL idle_in_transaction_session_timeout = {}",
@@ -69,19 +69,17 @@ impl Terms {
     }
 }
 
-/// Numbers from the server's sequence, handed out in order.
+/// Numbers from the server's sequence, issued in order.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(std::vec::IntoIter<i64>);
 
 impl Numbers {
-    /// The next one.
     pub(crate) fn next(&mut self) -> Result<i64, Failure> {
         self.0
             .next()
             .ok_or_else(|| Failure::Unreadable("the database gave too few numbers".to_owned()))
     }
 
-    /// The next ones.
     pub(crate) fn several(&mut self, count: usize) -> Result<Vec<i64>, Failure> {
         (0..count).map(|_| self.next()).collect()
     }
@@ -97,7 +95,7 @@ impl Session {
         }
     }
 
-    /// The connection, and whether a transaction is open on it.
+    /// The connection, and whether it has an open transaction.
     pub(crate) fn into_parts(self) -> (Lent, bool) {
         (self.lent, self.in_transaction.load(Ordering::Acquire))
     }
@@ -107,7 +105,7 @@ impl Session {
         self.lent.connection.slot
     }
 
-    /// How the tables are spread.
+    /// How the tables are distributed.
     pub(crate) const fn spread(&self) -> Spread {
         self.terms.spread
     }
@@ -118,21 +116,20 @@ impl Session {
         self.control(&self.terms.begin).await
     }
 
-    /// Begins a transaction that writes and asks for the server's time, in one go.
+    /// Begins a transaction that writes and reads the server's time, in one round trip.
     pub(crate) async fn begin_at(&self) -> Result<Timestamp, Failure> {
-        // The first is polled, and so sent, first.
+        // The first future is polled first, and so sent first.
         let (begun, now) = join(self.begin(), self.now()).await;
         begun?;
         now
     }
 
-    /// Begins a transaction that sees one state of the database, however many statements it takes.
+    /// Begins a transaction that sees a single snapshot of the database across all its statements.
     pub(crate) async fn begin_reading(&self) -> Result<(), Failure> {
         self.in_transaction.store(true, Ordering::Release);
         self.control(&self.terms.begin_reading).await
     }
 
-    /// Commits.
     pub(crate) async fn commit(&self) -> Result<(), Failure> {
         fail::fail_point!("postgres.before_commit");
         let outcome = self.control("COMMIT").await;
@@ -142,7 +139,7 @@ impl Session {
         Ok(())
     }
 
-    /// Rolls back what is open.
+    /// Rolls back the open transaction.
     pub(crate) async fn rollback(&self) -> Result<(), Failure> {
         self.control("ROLLBACK").await?;
         self.in_transaction.store(false, Ordering::Release);
@@ -155,7 +152,7 @@ impl Session {
         Ok(Timestamp::from_micros(row.try_get(0)?))
     }
 
-    /// The server's time, and numbers that were never given out before.
+    /// The server's time, and numbers that were never issued before.
     pub(crate) async fn take(&self, count: usize) -> Result<(Timestamp, Numbers), Failure> {
         let row = self.one(TAKE, bind![count as i64]).await?;
         let numbers: Vec<i64> = row.try_get(1)?;
@@ -175,7 +172,7 @@ impl Session {
         &self.lent.connection.client
     }
 
-    /// Runs a statement; its rows.
+    /// Runs a statement and returns its rows.
     #[track_caller]
     pub(crate) fn rows(
         &self,
@@ -195,7 +192,7 @@ impl Session {
         rows.map_err(move |error| Failure::of(sql, caller, error))
     }
 
-    /// Runs a statement that is put together, and so not prepared; its rows.
+    /// Runs a dynamically built statement, which is not prepared, and returns its rows.
     #[track_caller]
     pub(crate) fn rows_of(
         &self,
@@ -207,8 +204,8 @@ impl Session {
         rows.map_err(move |error| Failure::of(sql, caller, error))
     }
 
-    /// Runs a statement over rows: once, or once for each bucket, sent in one go; all its rows. Nothing
-    /// is asked where there are no rows.
+    /// Runs a statement over rows, once or once per bucket, pipelined, and returns all its rows. Without input rows,
+    /// nothing is sent.
     #[track_caller]
     pub(crate) fn over(
         &self,
@@ -224,14 +221,14 @@ impl Session {
             let sql = template::fill(text, form, &batch.columns());
             let runs = batch.runs(form);
             let failed = |error| Failure::of(text, caller, error);
-            // Before the runs, so that it is prepared once.
+            // Before the runs, so that the statement is prepared once.
             let statement = match runs.first() {
                 Some(run) if self.prepares => {
                     Some(self.statement(&sql, &run.params()).await.map_err(failed)?)
                 }
                 Some(_) | None => None,
             };
-            // Each is sent when it is first asked, and they are asked in order.
+            // Each run is sent when it is first polled, and runs are polled in order.
             let runs = runs
                 .iter()
                 .map(|run| self.run(statement.as_ref(), &sql, run).map_err(failed));
@@ -276,7 +273,7 @@ impl Session {
         self.rows(sql, params).map_ok(drop)
     }
 
-    /// A statement with exactly one row.
+    /// Runs a statement that returns exactly one row.
     #[track_caller]
     pub(crate) fn one(
         &self,
@@ -288,7 +285,7 @@ impl Session {
         async move { row.await?.ok_or_else(missing) }
     }
 
-    /// A statement with one row or none.
+    /// Runs a statement that returns at most one row.
     #[track_caller]
     pub(crate) fn optional(
         &self,

@@ -1,4 +1,4 @@
-//! Small values that sources keep besides their events.
+//! Small values that sources keep in addition to their events.
 
 use hapax_core::SourceName;
 use hapax_core::store::SourceState;
@@ -18,18 +18,18 @@ const FIND: &str = "SELECT value FROM hapax.source_states WHERE source = $1::tex
 
 const SELECT: &str = "SELECT source, name, value FROM hapax.source_states ORDER BY source, name";
 
-/// What is taken, and what is put in its place.
+/// The value to take, and its replacement.
 pub(crate) type Taken = (SourceName, String, Option<SourceState>);
 
-/// Keeps a value, instead of what has its name.
+/// Stores a value, replacing any with the same name.
 pub(crate) async fn put(session: &Session, state: &SourceState) -> Result<(), Failure> {
     session.begin().await?;
     upsert(session, state).await?;
     session.commit().await
 }
 
-/// Takes a value away, and puts another in the same step; whether there was one. Of two replicas that take one value
-/// at once, the second waits for the first's commit and then finds nothing.
+/// Removes a value and stores its replacement in the same step. Returns whether there was one. If two replicas take the
+/// same value at once, the second waits for the first to commit and then finds nothing.
 pub(crate) async fn take(session: &Session, (source, name, state): &Taken) -> Result<bool, Failure> {
     session.begin().await?;
     let found = session
@@ -42,7 +42,7 @@ pub(crate) async fn take(session: &Session, (source, name, state): &Taken) -> Re
     Ok(found.is_some())
 }
 
-/// What is kept under a name.
+/// The value stored under a name.
 pub(crate) async fn find(
     session: &Session,
     (source, name): &(SourceName, String),
@@ -60,7 +60,7 @@ pub(crate) async fn find(
     found.map(read).transpose()
 }
 
-/// Everything that is kept, by source and name.
+/// Every stored value, by source and name.
 pub(crate) async fn list(session: &Session) -> Result<Vec<SourceState>, Failure> {
     let rows = session.rows(SELECT, &[]).await?;
     rows.iter()

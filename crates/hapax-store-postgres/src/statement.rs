@@ -1,8 +1,8 @@
-//! Names of statements, for anyone who reads the log: what is bound to one is never said.
+//! Names of statements for the log, which never include bound values.
 
 use std::panic::Location;
 
-/// `INSERT hapax.ledger in accept/claim`: what it does, to the first table that it names, and the file that has it.
+/// `INSERT hapax.ledger in accept/claim`: the verb, the first table that it names, and the file that contains it.
 pub(crate) fn name(sql: &str, caller: &Location<'_>) -> String {
     let verb = sql.split_whitespace().next().unwrap_or_default();
     let mut words = sql.split(|letter: char| !letter.is_ascii_alphanumeric() && !"._".contains(letter));

@@ -1,4 +1,4 @@
-//! Running a step: on a connection of its own, to its end, again where that helps.
+//! Running a step to its end on its own connection, and again where that helps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use crate::failure::{Failure, Remedy};
 use crate::pool::Pool;
 use crate::session::{Session, Terms};
 
-/// How often a step runs that others get in the way of.
+/// How many times a step runs when others get in its way.
 const TRIES_MAX: u32 = 8;
-/// How long undoing may take before the connection is thrown away instead.
+/// How long a rollback may take before the connection is discarded instead.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A step over an input: it begins and commits its own transaction.
@@ -26,7 +26,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Runs a step to its end. A deadlock, or rows that moved, is tried again.
+    /// Runs a step to its end. It is run again after a deadlock or if rows changed under it.
     pub(crate) async fn run<I, O>(&self, input: &I, step: Step<I, O>) -> Result<O, Failure> {
         let mut tries = 1;
         loop {
@@ -68,7 +68,7 @@ impl Runner {
     }
 }
 
-/// Rolls back; whether the connection is good afterwards.
+/// Rolls back. Returns whether the connection is good afterwards.
 async fn undo(session: &Session) -> bool {
     matches!(
         tokio::time::timeout(ROLLBACK_TIMEOUT, session.rollback()).await,

@@ -1,4 +1,4 @@
-//! The store itself: hands inputs to tasks and answers back.
+//! The store itself: passes inputs to tasks and answers back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +23,11 @@ use crate::{
     look_up, purge, replay, rescue,
 };
 
-/// The store for many replicas: a PostgreSQL database, shared with any number of other processes.
+/// The store for many replicas: a PostgreSQL database shared with any number of other processes.
 pub struct PostgresStore {
-    /// For what events need, which waits for nothing else.
+    /// For processing events, which never waits for anything else.
     runner: Runner,
-    /// For upkeep, and what operators change.
+    /// For upkeep and changes by operators.
     upkeep: Runner,
     /// For searches and lists.
     searches: Runner,
@@ -37,11 +37,11 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects and brings the schema to this program's version. Leases of other processes stay.
+    /// Connects and migrates the schema to this program's version. Leases of other processes stay valid.
     ///
     /// # Errors
-    /// When the server cannot be reached, is too old or may lose commits, or the schema is of a
-    /// newer program; it is then as it was.
+    /// The server cannot be reached, is too old or may lose commits, or the schema was written by a newer version. The
+    /// schema is then unchanged.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let (connector, spread) = open::open(&options).await?;
         let maker = Arc::new(Maker::new(connector));
@@ -60,7 +60,7 @@ impl PostgresStore {
         })
     }
 
-    /// How the tables are spread, as found at the start.
+    /// How the tables are distributed, as found at the start.
     pub const fn spread(&self) -> Spread {
         self.runner.terms.spread()
     }
@@ -79,7 +79,7 @@ impl PostgresStore {
         run(&self.runner, input, step).await
     }
 
-    /// Writes this many items that events wait for, each of which has an answer of its own.
+    /// Writes `asked` items for which events wait, with one answer per item.
     async fn run_each<T, F>(&self, asked: usize, write: impl FnOnce(Runner) -> F) -> Vec<Result<T, Error>>
     where
         T: Send + 'static,
@@ -103,7 +103,7 @@ impl PostgresStore {
         })
     }
 
-    /// Runs a step of upkeep, or an operator's.
+    /// Runs a step of upkeep or of an operator.
     pub(crate) async fn keep_up<I, O>(&self, input: I, step: Step<I, O>) -> Result<O, Error>
     where
         I: Send + Sync + 'static,
@@ -112,7 +112,7 @@ impl PostgresStore {
         run(&self.upkeep, input, step).await
     }
 
-    /// Runs a step that looks for something.
+    /// Runs a search.
     pub(crate) async fn search<I, O>(&self, input: I, step: Step<I, O>) -> Result<O, Error>
     where
         I: Send + Sync + 'static,
@@ -122,7 +122,7 @@ impl PostgresStore {
     }
 }
 
-/// Runs a step in a task of its own: it comes to its end even if no one waits for it any more.
+/// Runs a step in its own task: it finishes even if nobody waits for it any longer.
 async fn run<I, O>(runner: &Runner, input: I, step: Step<I, O>) -> Result<O, Error>
 where
     I: Send + Sync + 'static,

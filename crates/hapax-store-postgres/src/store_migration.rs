@@ -1,7 +1,7 @@
-//! The store's third part: handing everything over to another store, and taking it in.
+//! Store migration: exporting everything to another store, and importing it.
 //!
-//! Rows travel as JSON: one type for each table (`tables`) is what is read and what is written, so that both
-//! directions have the same columns.
+//! Rows travel as JSON. One type per table (`tables`) is both read and written, so that both directions have the same
+//! columns.
 
 mod census;
 mod identities;

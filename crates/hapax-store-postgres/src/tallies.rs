@@ -1,5 +1,5 @@
-//! Counts of ledger entries and events, kept as sums, so that no one ever counts rows. Each
-//! connection has rows of its own: one row for all would make every accept wait for the last.
+//! Counts of ledger entries and events, kept as sums, so that rows are never counted. Each connection has its own rows:
+//! with one row for all, every accept would wait for the previous one.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,31 @@ const ADD: &str = "
     INSERT INTO hapax.tallies AS t {sorted rows}
     ON CONFLICT (bucket, kind, scope) DO UPDATE SET entries = t.entries + excluded.entries";
 
-/// Counted under the kind of events.
+/// The kind under which events are counted.
 pub(crate) const EVENTS: i16 = 0;
-/// Counted under the kind of ledger entries, by scope.
+/// The kind under which ledger entries are counted, by scope.
 pub(crate) const LEDGER: i16 = 1;
 
-/// What a transaction adds.
+/// Changes of a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     changes: BTreeMap<(i16, String), i64>,
 }
 
 impl Tallies {
-    /// Events more or fewer.
+    /// Adds to the number of events.
     pub(crate) fn events(&mut self, change: i64) {
         if change != 0 {
             *self.changes.entry((EVENTS, String::new())).or_default() += change;
         }
     }
 
-    /// Ledger entries of a scope, more or fewer.
+    /// Adds to the number of ledger entries of a scope.
     pub(crate) fn ledger(&mut self, scope: &str, change: i64) {
         *self.changes.entry((LEDGER, scope.to_owned())).or_default() += change;
     }
 
-    /// Writes the sums, as the transaction's last step: no one waits long for their rows.
+    /// Writes the sums as the transaction's last step, so that their rows are locked only briefly.
     pub(crate) async fn flush(&self, session: &Session) -> Result<(), Failure> {
         self.flush_in(session, session.slot()).await
     }

@@ -1,47 +1,47 @@
-//! The text of a statement over rows. It is written once; whether it runs once for all rows or once
-//! for each bucket is filled in:
+//! The text of a statement over rows. It is written once; the form, one run for all rows or one run per bucket, is
+//! filled in:
 //!
 //! | in the text | all rows at once | one bucket |
 //! |---|---|---|
 //! | `{n}` | the rows as a table `n` with their buckets | the rows of that bucket as a table `n` |
-//! | `{bucket}` | what a bucket equals that is `n.bucket` | the parameter `$1` |
+//! | `{bucket}` | an expression that equals `n.bucket` | the parameter `$1` |
 //! | `{one bucket}` | `n.bucket` | the parameter `$1` |
 //! | `{rows}`, `{sorted rows}` | columns and rows of an `INSERT` | columns and the values of one row |
 //!
-//! Rows are locked in the order of `bucket + 0` and key. That is the order of the index by key, said so that the planner
-//! does not know: else it reads the whole index to save the sorting, where it believes a table to be empty.
+//! Rows are locked in the order of `bucket + 0` and key. That is the order of the index by key, written so that the
+//! planner does not recognise it: otherwise, where it believes a table to be empty, it would read the whole index to
+//! save the sort.
 //!
-//! `{one bucket}` is for the first rows of each bucket, in the order of its key: the index has them in that order only
-//! where the planner knows that there is one bucket.
+//! `{one bucket}` is for the first rows of each bucket in key order: the index yields them in that order only if the
+//! planner knows that there is one bucket.
 //!
-//! `$1` is the bucket, the columns follow, and after them what is the same for all rows: the numbers of
-//! parameters do not depend on the form.
+//! `$1` is the bucket, the columns follow, and after them the values that all rows share. The numbers of parameters do
+//! not depend on the form.
 
 use tokio_postgres::types::Type;
 
 use crate::Spread;
 
-/// Equal to the row's bucket, said so that the planner cannot merge by it: the index by key, read from end to end in
-/// its order, then helps no one. Where a table is believed to be empty that would cost no more than a lookup.
+/// Equal to the row's bucket, written so that the planner cannot use it for a merge join, which would read the index by
+/// key from end to end. Where the planner believes a table to be empty, that seems to cost no more than a lookup.
 const BUCKET_OF_ROW: &str = "ANY (ARRAY[n.bucket])";
 
-/// The bucket where a statement is for one.
+/// The bucket, if a statement is for one bucket.
 const PARAMETER: &str = "$1::int2";
 
 /// How a statement over rows is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Once.
+    /// Once for all rows.
     Whole,
-    /// Once for each bucket. A distributed database sends it to the one shard that has the bucket.
+    /// Once per bucket. A distributed database sends it to the one shard that has the bucket.
     InBucket,
-    /// Once for each row: a distributed database sends values on as they are, and would gather what an
-    /// `INSERT … SELECT` selects.
+    /// Once per row: a distributed database passes plain values on, but would collect the rows of an `INSERT … SELECT`.
     OneRow,
 }
 
 impl Form {
-    /// The form that a text has where tables are spread so.
+    /// The form of a text for this distribution.
     pub(crate) fn of(text: &str, spread: Spread) -> Self {
         match spread {
             Spread::Whole => Self::Whole,

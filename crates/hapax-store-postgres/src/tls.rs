@@ -1,4 +1,4 @@
-//! TLS to the server, by rustls with the process's one crypto provider.
+//! TLS to the server, using rustls with the process's crypto provider.
 
 use std::future::Future;
 use std::io;
@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::url::{Roots, Trust};
 
-/// Makes TLS connections to any host.
+/// Opens TLS connections to any host.
 #[derive(Clone)]
 pub(crate) struct Tls {
     config: Arc<ClientConfig>,
@@ -28,7 +28,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// TLS that trusts as asked.
+    /// TLS with the given trust.
     pub(crate) fn new(trust: &Trust) -> Result<Self, String> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match trust {
@@ -48,7 +48,7 @@ impl Tls {
         })
     }
 
-    /// The same for one attempt to connect.
+    /// A copy for one connection attempt.
     pub(crate) fn for_one_attempt(&self) -> Self {
         Self {
             config: Arc::clone(&self.config),
@@ -56,7 +56,7 @@ impl Tls {
         }
     }
 
-    /// Whether a handshake of this attempt has succeeded: what failed then is not TLS.
+    /// Whether a handshake of this attempt has succeeded: a later failure is not about TLS.
     pub(crate) fn has_succeeded(&self) -> bool {
         self.succeeded.load(Ordering::Relaxed)
     }
@@ -87,7 +87,7 @@ fn verifier(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiS
         .map_err(|error| format!("no authority to check the server's certificate by: {error}"))
 }
 
-/// Checks nothing of the certificate: `sslmode=prefer` and `require`, as libpq means them.
+/// Does not check the certificate: `sslmode=prefer` and `require`, as libpq means them.
 #[derive(Debug)]
 struct Unchecked(Arc<CryptoProvider>);
 
@@ -103,8 +103,8 @@ impl ServerCertVerifier for Unchecked {
         Ok(ServerCertVerified::assertion())
     }
 
-    // Whoever presents a certificate that no one checks can sign with its key, so the signature proves nothing; and
-    // checking it means reading the certificate, which fails for one of X.509's first version.
+    // Anyone who presents an unchecked certificate can sign with its key, so the signature proves nothing; and checking
+    // it requires parsing the certificate, which fails for X.509 version 1.
     fn verify_tls12_signature(
         &self,
         _message: &[u8],
@@ -128,7 +128,7 @@ impl ServerCertVerifier for Unchecked {
     }
 }
 
-/// Checks who signed the certificate, and not whose it is: `sslmode=verify-ca`.
+/// Checks who signed the certificate, but not its host name: `sslmode=verify-ca`.
 #[derive(Debug)]
 struct Unnamed(Arc<WebPkiServerVerifier>);
 
@@ -145,7 +145,7 @@ impl ServerCertVerifier for Unnamed {
             .0
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match outcome {
-            // The name is looked at last, after the chain has been found good.
+            // The name is checked last, after the chain has been accepted.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -194,7 +194,7 @@ where
     }
 }
 
-/// One handshake to come.
+/// A handshake that has not happened yet.
 pub(crate) struct Handshake {
     connector: TlsConnector,
     name: ServerName<'static>,

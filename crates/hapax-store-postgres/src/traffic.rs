@@ -1,4 +1,4 @@
-//! Traffic over time: rows of sums, each written whole by the process that it is of.
+//! Traffic over time: rows of sums, each written whole by the process it belongs to.
 
 use hapax_core::Owner;
 use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
@@ -18,7 +18,7 @@ const DELETE: &str = "DELETE FROM hapax.traffic WHERE span = $1::text AND slot <
 const SELECT: &str = "
     SELECT slot, subject, owner, sums FROM hapax.traffic WHERE span = $1::text ORDER BY slot, subject, owner";
 
-/// Writes rows; those that no span shows any more go.
+/// Writes rows, and deletes those too old for any range.
 pub(crate) async fn put(session: &Session, rows: &[TrafficRow]) -> Result<(), Failure> {
     let now = session.begin_at().await?;
     for row in rows {
@@ -36,7 +36,7 @@ pub(crate) async fn put(session: &Session, rows: &[TrafficRow]) -> Result<(), Fa
     session.commit().await
 }
 
-/// Every row of a span, by slot.
+/// Every row of a range, by slot.
 pub(crate) async fn list(session: &Session, span: TimeRange) -> Result<Vec<TrafficRow>, Failure> {
     let rows = session.rows(SELECT, bind![span.as_str()]).await?;
     rows.iter()

@@ -1,5 +1,5 @@
-//! Reading the database's URL: what the client library does not know itself (`verify-ca`,
-//! `verify-full`, `sslrootcert`) is taken out first, and so is what is ours (`prepared_statements`).
+//! Parsing the database's URL. Parameters that the client library does not know (`verify-ca`, `verify-full`,
+//! `sslrootcert`) are removed first, and so is our own (`prepared_statements`).
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -11,35 +11,34 @@ use crate::Preparing;
 /// How much of the server's certificate is checked, as libpq means it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Nothing: the connection is encrypted, whoever is at its other end.
+    /// Nothing: the connection is encrypted, but the other end could be anyone.
     Anyone,
     /// That one of these authorities has signed it.
     Authority(Roots),
-    /// That, and that it is for the host's name.
+    /// That, and that it was issued for the host's name.
     Name(Roots),
 }
 
-/// Whom to believe.
+/// Which authorities to trust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
-    /// Those of the operating system; those that browsers trust, where it has none.
+    /// Those of the operating system, or those that browsers trust if it has none.
     System,
     /// Those in a PEM file.
     File(PathBuf),
 }
 
-/// A URL, read.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) trust: Trust,
-    /// Whether the URL says nothing of TLS, and its certificate is verified because the host is not local.
+    /// Whether the URL does not mention TLS, and the certificate is verified because the host is not local.
     pub(crate) verified_by_default: bool,
-    /// Whether statements are prepared, where it says so.
+    /// Whether statements are prepared, if the URL says so.
     pub(crate) preparing: Option<Preparing>,
 }
 
-/// Reads a URL. The reason of a refusal never quotes it, since it may hold a password.
+/// Parses a URL. The reason for a refusal never quotes it, since it may hold a password.
 pub(crate) fn read(url: &str) -> Result<Target, String> {
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err("it does not begin with postgres://".to_owned());
@@ -79,7 +78,7 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
     let (ssl_mode, trust) = match mode.unwrap_or(default) {
         "disable" => (SslMode::Disable, Trust::Anyone),
         "prefer" | "allow" => (SslMode::Prefer, Trust::Anyone),
-        // As libpq does: whoever names authorities wants them asked.
+        // As in libpq: naming authorities implies that they are checked.
         "require" => match roots {
             Roots::System => (SslMode::Require, Trust::Anyone),
             Roots::File(_) => (SslMode::Require, Trust::Authority(roots)),
@@ -101,7 +100,7 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
     })
 }
 
-/// Whether every host is this machine: what goes there is on no wire.
+/// Whether every host is this machine, so that nothing crosses a network.
 fn is_local(config: &tokio_postgres::Config) -> bool {
     let is_named_so = |host: &Host| match host {
         Host::Unix(_) => true,

@@ -1,7 +1,7 @@
-//! Vacuuming the table of unfinished work as often as it has been worked through.
+//! Vacuuming `hapax.work` as often as its rows turn over.
 //!
-//! A row of work lives for milliseconds. Autovacuum looks once a minute; at thousands of deliveries a second, hundreds
-//! of thousands of dead rows lie in the way of every lease by then, and rates fall to half.
+//! A row of this table lives for milliseconds. Autovacuum wakes up once a minute; at thousands of deliveries a second,
+//! every lease then has to pass hundreds of thousands of dead rows, and throughput falls by half.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,13 +14,14 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::step::Runner;
 
-// It blocks no one, gives no pages back to the system, which would, and does nothing while another replica is at it.
+// It blocks nobody. It returns no pages to the system, which would block, and does nothing while another replica is
+// vacuuming.
 const VACUUM: &str = "VACUUM (SKIP_LOCKED, TRUNCATE false) hapax.work";
 
-/// With a long backlog it reads much to remove little: then it rests for this many times as long as it took.
+/// With a long backlog it reads much to remove little; it then rests for this many times as long as it took.
 const REST: u32 = 10;
 
-/// How much was finished since the last time.
+/// Rows finished since the last vacuum.
 #[derive(Debug, Default)]
 pub(crate) struct Vacuum {
     finished: AtomicU64,
@@ -29,7 +30,7 @@ pub(crate) struct Vacuum {
 }
 
 impl Vacuum {
-    /// So many rows are dead now; begins when there are `after` of them, beside everything else.
+    /// Reports that `rows` more rows are dead. Starts a vacuum in the background once there are `after` of them.
     pub(crate) fn finished(self: &Arc<Self>, rows: usize, after: u64, runner: &Runner) {
         let finished = self.finished.fetch_add(rows as u64, Ordering::Relaxed) + rows as u64;
         if finished < after || self.rests(Instant::now()) || self.under_way.swap(true, Ordering::AcqRel) {

@@ -1,5 +1,5 @@
-//! Every law, how the guide spreads the tables, and purging, on a real Citus cluster: where `HAPAX_TEST_CITUS_URL` names
-//! one. Without it there are no tests here, rather than tests that pass and have looked at nothing.
+//! Every law, the guide's way to distribute the tables, and purging, on a real Citus cluster named by
+//! `HAPAX_TEST_CITUS_URL`. Without one there are no tests here, rather than tests that pass without checking anything.
 //!
 //! `tests/citus/cluster run COMMAND` starts a cluster for a command, given a PostgreSQL that has Citus.
 #![expect(
@@ -48,7 +48,7 @@ fn run(test: impl AsyncFnOnce()) {
     tokio::runtime::Runtime::new().unwrap().block_on(test());
 }
 
-/// What the usual harness does, as far as cargo and nextest ask for it: here the tests depend on the environment.
+/// The parts of the usual harness that cargo and nextest need; here the list of tests depends on the environment.
 fn main() -> ExitCode {
     let (mut is_list, mut is_exact, mut is_ignored, mut names) = (false, false, false, Vec::new());
     let mut arguments = std::env::args().skip(1);
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         if is_list {
             println!("{}: test", test.name);
         } else {
-            // It panics where it fails.
+            // A failing test panics.
             println!("test {} …", test.name);
             (test.run)();
         }

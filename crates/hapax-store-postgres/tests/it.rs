@@ -1,4 +1,4 @@
-//! What the laws cannot see: several stores on one database, servers that die, and the start.
+//! Tests beyond the laws: several stores on one database, servers that die, and the start.
 #![expect(
     clippy::unwrap_used,
     reason = "what the tests stand on must work, or they fail"

@@ -1,5 +1,5 @@
-//! The same laws where every table with a bucket is partitioned by it and statements run bucket by
-//! bucket, as on a distributed database; and a look at each statement's plan.
+//! The same laws with every bucketed table partitioned by bucket and statements run bucket by bucket, as on a
+//! distributed database; and a check of each statement's plan.
 #![expect(
     clippy::unwrap_used,
     reason = "what the tests stand on must work, or they fail"

@@ -1,4 +1,4 @@
-//! Claiming identities in the ledger: the constraint decides, never a look before.
+//! Claiming identities in the ledger: the constraint decides, never a prior read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::rows::{key_at, key_bucket, key_uuid, uuid_of};
 use crate::session::Session;
 use crate::tallies::Tallies;
 
-// Waits for anyone who is just inserting one of the keys; if that one rolls back, the insert goes on.
+// Waits for a transaction that is inserting one of the keys; if that one rolls back, the insert proceeds.
 const INSERT: &str = "
     INSERT INTO hapax.ledger {sorted rows}
     ON CONFLICT (bucket, key) DO NOTHING
@@ -72,7 +72,7 @@ pub(super) async fn claim(
     if losers.is_empty() {
         return Ok(fates);
     }
-    // A second statement: the first one's snapshot may not see who won.
+    // A second statement, because the first one's snapshot may not include the winner.
     let forgotten = seen(session, SELECT, &losers, &mut fates).await?;
     if !forgotten.is_empty() {
         losers.retain(|loser| forgotten.contains_key(&loser.key));
@@ -89,7 +89,7 @@ pub(super) async fn claim(
             );
         }
     }
-    // One that is neither won nor found was purged just now: the whole is tried again.
+    // An identity that was neither won nor found has just been purged: run the whole step again.
     if fates.len() < candidates.len() {
         return Err(Failure::Moved);
     }
@@ -119,7 +119,7 @@ struct Tombstone {
     next: Generation,
 }
 
-/// Reads who has the losers' identities; those that were forgotten.
+/// Reads the holders of the losers' identities. Returns those that were forgotten.
 async fn seen(
     session: &Session,
     sql: &'static str,
@@ -165,7 +165,7 @@ fn keys<'e>(events: &[&'e NewEvent]) -> Batch<'e> {
         .column("key", events.iter().map(|event| key_uuid(event.key)))
 }
 
-/// What the ledger says of events.
+/// The ledger rows of events.
 fn entries<'e>(events: &[&'e NewEvent], now: Timestamp) -> Batch<'e> {
     let contents = || events.iter().map(|event| event.content_hash.as_ref());
     keys(events)

@@ -1,4 +1,4 @@
-//! Making the work of accepted events: due, waiting in a lane, or handed over already leased.
+//! Creating the deliveries of accepted events: due, waiting in a lane, or already leased to the caller.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,15 +16,15 @@ use crate::session::{Numbers, Session};
 
 const INSERT: &str = "INSERT INTO hapax.work {rows}";
 
-/// What will be written.
+/// The rows to be written.
 pub(super) struct Plan {
     /// The events' numbers, in their order.
     pub(super) numbers: Vec<i64>,
-    /// For each event with deliveries: what was handed over.
+    /// The leases returned to the caller, for each event with deliveries.
     pub(super) handed: HashMap<Key, Vec<Option<Handed>>>,
     rows: Vec<Row>,
     places: Vec<(LanePosition, Standing)>,
-    /// Deliveries that are not tried until an operator releases them, and the numbers for their ends.
+    /// Deliveries that are not attempted until an operator releases them, and the numbers for their ends.
     held: Vec<(WorkRow, Ending)>,
     ends: Numbers,
 }
@@ -47,7 +47,7 @@ struct Row {
 }
 
 impl Row {
-    /// Its place in its lane, and what it does there.
+    /// Its position in its lane, and its state there.
     fn place(&self) -> Option<(LanePosition, Standing)> {
         let place = LanePosition {
             lane: (self.destination.clone(), self.lane.clone()?),
@@ -63,7 +63,7 @@ impl Row {
     }
 }
 
-/// Locks the lanes and numbers the winners and their work.
+/// Locks the lanes and numbers the winners and their deliveries.
 pub(super) async fn plan(
     session: &Session,
     winners: &[(&NewEvent, Generation)],
@@ -79,8 +79,8 @@ pub(super) async fn plan(
     let held_deliveries: usize = held_deliveries.map(|(event, _)| event.deliveries.len()).sum();
     let lanes: BTreeSet<LaneName> = deliveries().filter_map(lane_name).collect();
     lanes::lock(session, &lanes, now).await?;
-    // Under the locks: a later place in a lane has a greater number. And only now that the winners are known: drawing
-    // numbers writes, and a duplicate writes nothing.
+    // Under the locks, so that a later position in a lane has a greater number. And only now that the winners are
+    // known: drawing numbers writes, and a duplicate must not write.
     let numbered = deliveries().filter(|delivery| is_numbered(delivery)).count();
     let (drawn, taken) = join(
         session.take(winners.len() + numbered + NUMBERS_HELD * held_deliveries),
@@ -117,7 +117,7 @@ pub(super) async fn plan(
     Ok(plan)
 }
 
-/// Numbers that a held delivery takes: its token, its place if it is released into a lane, its end.
+/// Numbers that a held delivery takes: its token, its position if it is released into a lane, its end.
 const NUMBERS_HELD: usize = 3;
 
 fn held_row(
@@ -147,7 +147,7 @@ fn held_row(
     })
 }
 
-/// Writes what is held: dead from the start.
+/// Writes held deliveries: dead from the start.
 pub(super) async fn hold(session: &Session, plan: &mut Plan, now: Timestamp) -> Result<(), Failure> {
     if plan.held.is_empty() {
         return Ok(());
@@ -160,7 +160,7 @@ fn lane_name(delivery: &NewDelivery) -> Option<LaneName> {
     Some((delivery.destination.as_str().to_owned(), lane.key.clone()))
 }
 
-/// Whether it needs a number: for its place in its lane, or for its token.
+/// Whether it needs a number, for its position in its lane or for its token.
 const fn is_numbered(delivery: &NewDelivery) -> bool {
     delivery.lane.is_some() || delivery.hand_over.is_some()
 }
@@ -192,7 +192,7 @@ fn row(
     };
     if let Some(name) = lane_name(delivery) {
         row.lane_order = Some(numbers.next()?);
-        // The first into an empty lane is its head; those after it wait.
+        // The first delivery in an empty lane is its head; later ones wait.
         if !taken.insert(name) {
             row.class = Class::Waiting;
         }
@@ -214,7 +214,7 @@ fn row(
     Ok((row, Some(handed)))
 }
 
-/// Writes the work.
+/// Writes the deliveries.
 pub(super) async fn insert(session: &Session, plan: &Plan, now: Timestamp) -> Result<(), Failure> {
     let rows = || plan.rows.iter();
     let batch = Batch::in_buckets(rows().map(|row| row.bucket))

@@ -1,4 +1,5 @@
-//! Dead letters by destination and error. Found by the index of what ended badly: the cost follows the dead letters.
+//! Dead letters by destination and error, read from the index of failed outcomes: the cost follows the number of dead
+//! letters.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::failure::Failure;
 use crate::rows::{error_at, id_at, time_at};
 use crate::session::Session;
 
-/// Groups in one answer at most.
+/// The maximum number of groups in one answer.
 const GROUPS_MAX: u32 = 1_000;
 
 const SELECT: &str = "

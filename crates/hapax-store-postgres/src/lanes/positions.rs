@@ -1,4 +1,4 @@
-//! Places in lanes. All of this is done under the lane's lock.
+//! Positions in lanes. All of this happens under the lane's lock.
 
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -20,7 +20,7 @@ const DELETE: &str = "
     USING {n} WHERE p.bucket = {bucket} AND p.destination = n.destination AND p.lane = n.lane
       AND p.lane_order = n.lane_order";
 
-/// A delivery's place.
+/// A delivery's position.
 #[derive(Clone, Debug)]
 pub(crate) struct LanePosition {
     pub(crate) lane: LaneName,
@@ -29,7 +29,7 @@ pub(crate) struct LanePosition {
     pub(crate) event: Uuid,
 }
 
-/// What whoever has a place does there.
+/// The state of the delivery at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Waiting,
@@ -48,7 +48,7 @@ impl Standing {
 }
 
 impl LanePosition {
-    /// A place. The columns are destination, lane, order, and the event's bucket and id.
+    /// A position. The columns are destination, lane, order, and the event's bucket and id.
     pub(crate) fn read(row: &Row) -> Result<Self, Failure> {
         Ok(Self {
             lane: (row.try_get(0)?, row.try_get(1)?),
@@ -59,7 +59,7 @@ impl LanePosition {
     }
 }
 
-/// Takes new places.
+/// Adds new positions.
 pub(crate) async fn join(session: &Session, places: &[(LanePosition, Standing)]) -> Result<(), Failure> {
     let rows = || places.iter().map(|(place, _)| place);
     let batch = batch(rows())
@@ -69,7 +69,7 @@ pub(crate) async fn join(session: &Session, places: &[(LanePosition, Standing)])
     session.write(INSERT, &batch).await
 }
 
-/// Changes what is done in places.
+/// Changes the state at positions.
 pub(crate) async fn stand(
     session: &Session,
     places: &[LanePosition],
@@ -80,7 +80,7 @@ pub(crate) async fn stand(
         .await
 }
 
-/// Gives places up; one that no one has is none.
+/// Deletes positions. A position that does not exist is ignored.
 pub(crate) async fn leave(session: &Session, places: &[LanePosition]) -> Result<(), Failure> {
     session.write(DELETE, &batch(places.iter())).await
 }

@@ -1,4 +1,4 @@
-//! Locking what is due, passing over what others have locked.
+//! Locking due deliveries, skipping those that others have locked.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::outcome::{WorkRow, work_row};
 use crate::rows::Class;
 use crate::session::Session;
 
-/// Bytes of payload after which a call leases no more; the rest is due at once.
+/// Payload bytes after which a call leases no more; the remaining deliveries stay due.
 const LEASE_BYTES_MAX: i64 = 16 << 20;
 
-/// Locks what is due; the size of a payload is known without reading it.
+/// Locks due deliveries. The size of a payload is known without reading it.
 macro_rules! lock {
     ($destination:literal, $class:literal, $now:literal, $limit:literal, $in_bucket:literal, $of_event:literal) => {
         concat!(
@@ -66,7 +66,7 @@ pub(super) struct Wanted<'o> {
     pub(super) limit: u32,
 }
 
-/// Locks at most as many rows as wanted, the longest due first.
+/// Locks at most the wanted number of rows, the longest due first.
 pub(super) async fn lock(session: &Session, wanted: &Wanted<'_>) -> Result<Vec<WorkRow>, Failure> {
     let rows = match session.spread() {
         Spread::Whole => anywhere(session, wanted).await?,
@@ -86,7 +86,7 @@ async fn anywhere(session: &Session, wanted: &Wanted<'_>) -> Result<Vec<Row>, Fa
         .await
 }
 
-/// Looks where the longest due are, and locks as many in each bucket as it has of them.
+/// Finds which buckets have the longest due, and locks that many in each.
 async fn by_bucket(session: &Session, wanted: &Wanted<'_>) -> Result<Vec<Row>, Failure> {
     let (class, now, limit) = (
         wanted.class.code(),

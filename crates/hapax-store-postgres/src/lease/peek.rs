@@ -1,4 +1,4 @@
-//! A look at what is due, before anything is locked.
+//! Peeking at due deliveries before anything is locked.
 
 use futures_util::future::{join, join3};
 use hapax_core::Timestamp;
@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::rows::{Class, optional_time_at, time_at};
 use crate::session::Session;
 
-// Most polls find nothing, and ask nothing more. The whole order of the index is compared, so
-// that it ends at the first row.
+// Most polls find nothing and end here. The comparison covers the whole order of the index, so that it stops at the
+// first row.
 const PEEK: &str = "
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8,
            EXISTS (SELECT 1 FROM hapax.pauses p WHERE p.destination = $1::text),
@@ -30,15 +30,15 @@ pub(super) struct Seen {
     pub(super) next_due: Option<Timestamp>,
 }
 
-/// Begins a transaction and looks, in one go.
+/// Begins a transaction and peeks, in one round trip.
 pub(super) async fn begin(session: &Session, destination: &str, class: Class) -> Result<Seen, Failure> {
-    // The first is polled, and so sent, first.
+    // The first future is polled first, and so sent first.
     let (begun, seen) = join(session.begin(), peek(session, destination, class)).await;
     begun?;
     seen
 }
 
-/// Looks. A distributed database does not answer about two tables in one select list.
+/// Peeks. A distributed database cannot answer about two tables in one select list.
 async fn peek(session: &Session, destination: &str, class: Class) -> Result<Seen, Failure> {
     match session.spread() {
         Spread::Whole => {

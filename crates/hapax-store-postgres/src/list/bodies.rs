@@ -1,4 +1,4 @@
-//! Values in bodies: read in groups that fit into memory, at most this many bytes for a page.
+//! Values in bodies: read in groups that fit into memory, up to a limit of bytes per page.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Bytes of bodies that are read for one page, about: a few large ones take as long as many small ones.
+/// Approximate limit for body bytes read per page: a few large bodies take as long as many small ones.
 const BODY_BYTES_MAX: u64 = 64 << 20;
-/// Bytes of bodies that are read at once, about.
+/// Approximate limit for body bytes read at once.
 const GROUP_BYTES_MAX: u64 = 4 << 20;
-/// Bodies that are read at once.
+/// Bodies read at once.
 const GROUP_MAX: usize = 200;
 
 const BODIES: &str = "
     SELECT e.id, e.body FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id";
 
-/// What was read of bodies for a page.
+/// The amount of bodies read for a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
     pub(super) bodies: u64,
@@ -34,7 +34,7 @@ impl Reading {
     }
 }
 
-/// Events whose bodies are read at once; one group where no body is asked for.
+/// Events whose bodies are read at once; a single group if the query does not ask about bodies.
 pub(super) fn groups(query: &EventQuery, events: Vec<Fitting>) -> Vec<Vec<Fitting>> {
     if query.body.is_empty() {
         return vec![events];
@@ -54,7 +54,7 @@ pub(super) fn groups(query: &EventQuery, events: Vec<Fitting>) -> Vec<Vec<Fittin
     groups
 }
 
-/// Those of a group whose bodies fit.
+/// The events of a group whose bodies match.
 pub(super) async fn fitting(
     session: &Session,
     query: &EventQuery,

@@ -1,4 +1,4 @@
-//! How many copies the events of a list have.
+//! The number of duplicates of the events in a list.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::session::Session;
 const COPIES: &str = "
     SELECT d.key, d.copies FROM {n} JOIN hapax.duplicates d ON d.bucket = {bucket} AND d.key = n.key";
 
-/// Copies by key, of those that have any.
+/// Duplicates by key, for events that have any.
 pub(super) async fn of(session: &Session, events: &[Found]) -> Result<HashMap<Uuid, u64>, Failure> {
     let batch = Batch::in_buckets(events.iter().map(|event| event.bucket))
         .column("key", events.iter().map(|event| event.key));

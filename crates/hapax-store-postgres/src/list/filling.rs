@@ -1,4 +1,4 @@
-//! A page while it fills.
+//! A page while it is being filled.
 
 use hapax_core::store::{Cursor, EventPage};
 
@@ -9,7 +9,7 @@ use super::found::Found;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// What is on a page so far.
+/// The page so far.
 pub(super) struct Filling<'p> {
     page: &'p Page,
     pub(super) result: EventPage,
@@ -25,7 +25,8 @@ impl<'p> Filling<'p> {
         }
     }
 
-    /// Puts on the page what belongs there; whether it has ended, because it is full or enough was read.
+    /// Adds matching rows. Returns whether the page has ended, because it is full or the limit of bodies read is
+    /// reached.
     pub(super) async fn add(&mut self, session: &Session, rows: Vec<Found>) -> Result<bool, Failure> {
         let fitting = fits::fitting(session, &self.page.query, rows).await?;
         for group in bodies::groups(&self.page.query, fitting) {

@@ -1,4 +1,4 @@
-//! Which events of a list are those that are asked for, all but their bodies.
+//! Which events match a query, leaving aside their bodies.
 
 use std::collections::HashSet;
 
@@ -27,14 +27,14 @@ const GIVEN_UP: &str = "
 const CONFLICTS: &str = "
     SELECT c.first FROM {n} JOIN hapax.conflicts c ON c.bucket = {bucket} AND c.first = n.id";
 
-/// An event with what was found out about it.
+/// An event with the properties found so far.
 pub(super) struct Fitting {
     pub(super) row: Found,
     pub(super) status: EventStatus,
     pub(super) copies: u64,
 }
 
-/// Those of the rows that fit, in their order.
+/// The rows that match, in their order.
 pub(super) async fn fitting(
     session: &Session,
     query: &EventQuery,
@@ -65,7 +65,7 @@ pub(super) async fn fitting(
     Ok(fitting.filter(fits).collect())
 }
 
-/// Those with the delivery that is asked for; none where none is.
+/// The events with a matching delivery; `None` if the query does not ask for one.
 async fn with_delivery(
     session: &Session,
     query: &EventQuery,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::rows::time_at;
 
-/// The columns that [`Found::read`] reads; the ninth says whether source and type fit.
+/// The columns that [`Found::read`] reads; the ninth says whether source and type match.
 macro_rules! found_columns {
     () => {
         "e.no, e.bucket, e.id, e.source, e.event_id, e.type, e.received_at, octet_length(e.body)::int8,
@@ -26,7 +26,7 @@ macro_rules! in_time {
 }
 pub(super) use in_time;
 
-/// Source, type and prefix of the type that are asked for.
+/// The source, type and type prefix of a query.
 pub(super) struct Filter<'q> {
     pub(super) source: Option<&'q str>,
     pub(super) exact: Option<&'q str>,
@@ -45,7 +45,7 @@ impl<'q> Filter<'q> {
     }
 }
 
-/// An event, without what has become of it.
+/// An event without its status.
 pub(super) struct Found {
     pub(super) number: i64,
     pub(super) bucket: i16,

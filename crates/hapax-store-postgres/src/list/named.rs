@@ -1,4 +1,4 @@
-//! Events by the sender's id, looked up in the ledger, in every scope there is, or by ours.
+//! Events by the provider's id, looked up in the ledger in every scope, or by the Hapax id.
 
 use hapax_core::store::{EventPage, ListOrder};
 use hapax_core::{EventId, Identity, Timestamp};
@@ -14,7 +14,7 @@ use crate::rows::{bucket_of, key_bucket, key_uuid, uuid_of};
 use crate::session::Session;
 use crate::tallies::LEDGER;
 
-/// Scopes tried for a sender's id.
+/// Scopes tried for a provider's event id.
 const SCOPES_MAX: i64 = 10_000;
 
 const SCOPES: &str = "
@@ -33,7 +33,7 @@ const EVENTS: &str = concat!(
     in_time!()
 );
 
-/// One page of the few events that have it.
+/// One page of the few events with this id.
 pub(super) async fn list(session: &Session, page: &Page, event_id: &str) -> Result<EventPage, Failure> {
     let ids = ids(session, event_id).await?;
     let filter = Filter::of(&page.query);
@@ -59,7 +59,7 @@ pub(super) async fn list(session: &Session, page: &Page, event_id: &str) -> Resu
     Ok(filling.result)
 }
 
-/// Buckets and ids of all events that have or had the sender's id, or that have it as ours.
+/// Buckets and ids of all events that have or had the provider's id, or whose Hapax id it is.
 async fn ids(session: &Session, event_id: &str) -> Result<Vec<(i16, Uuid)>, Failure> {
     let mut keys: Vec<(i16, Uuid)> = Vec::new();
     for row in &session.rows(SCOPES, bind![LEDGER, SCOPES_MAX]).await? {

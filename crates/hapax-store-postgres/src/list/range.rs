@@ -1,8 +1,8 @@
-//! The numbers between which events of a time can be.
+//! The range of numbers that can hold the events of a time range.
 //!
-//! Numbers are in the order of acceptance, and an event is accepted moments after it was received: so the numbers of a
-//! time are found by halving, and a search for the last hour never looks at what is older. Clocks of replicas may
-//! disagree by [`SLACK`]; a host that is further off could not check a signature's time either.
+//! Numbers follow the order of acceptance, and an event is accepted moments after it was received. So the numbers for a
+//! time are found by binary search, and a search for the last hour never reads older events. Clocks of replicas may
+//! disagree by [`SLACK`]; a host that is further off could not check a signature's timestamp either.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::bind::bind;
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// By how much the order of acceptance and the order of arrival may differ.
+/// How much the order of acceptance may differ from the order of arrival.
 const SLACK: Duration = Duration::from_secs(3_600);
-/// Numbers that are not worth halving any more.
+/// A range this small is not worth halving.
 const NEAR: i64 = 1_024;
 
 const ENDS: &str =
@@ -25,7 +25,7 @@ const ENDS: &str =
 const FROM: &str = "
     SELECT e.no, e.received_at FROM hapax.events e /* every bucket */ WHERE e.no >= $1::int8 ORDER BY e.no LIMIT 1";
 
-/// From a number on, before another.
+/// A half-open range of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) from: i64,
@@ -33,7 +33,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// What is left of it when a list has come to a number.
+    /// The rest of the range once a list has reached a number.
     pub(super) const fn after(self, number: i64, order: ListOrder) -> Self {
         match order {
             ListOrder::NewestFirst => Self {
@@ -47,7 +47,7 @@ impl Range {
         }
     }
 
-    /// Where the events of a page can be.
+    /// The range that can hold the events of a page.
     pub(super) async fn of(session: &Session, page: &Page) -> Result<Self, Failure> {
         let mut range = page.rest();
         let (since, until) = (page.query.since, page.query.until);
@@ -68,7 +68,7 @@ impl Range {
     }
 }
 
-/// Two numbers: what is below the first was received before a moment, what is from the second on was not.
+/// Two numbers: every event below the first was received before `moment`, and every event from the second on was not.
 async fn border(
     session: &Session,
     moment: Timestamp,

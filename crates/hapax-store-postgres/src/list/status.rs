@@ -1,4 +1,4 @@
-//! What has become of the events of a list.
+//! The status of the events in a list.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::session::Session;
 
-// Whether an attempt came to an end: the one that runs has not.
+// Whether an attempt has ended; the running one has not.
 const WORK: &str = "
     SELECT w.id, bool_or(w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END)
     FROM {n} JOIN hapax.work w ON w.bucket = {bucket} AND w.id = n.id GROUP BY w.id";
@@ -20,7 +20,7 @@ const OUTCOMES: &str = "
     SELECT o.id, bool_or(o.state = 4 AND o.error IS DISTINCT FROM 'same_body'), bool_or(o.state = 4)
     FROM {n} JOIN hapax.outcomes o ON o.bucket = {bucket} AND o.id = n.id WHERE o.is_current GROUP BY o.id";
 
-/// The status of each event that goes or went anywhere.
+/// The status of each event that has deliveries.
 pub(super) async fn of(session: &Session, events: &[Found]) -> Result<HashMap<Uuid, EventStatus>, Failure> {
     let batch = Batch::in_buckets(events.iter().map(|event| event.bucket))
         .column("id", events.iter().map(|event| event.id));
@@ -37,7 +37,7 @@ pub(super) async fn of(session: &Session, events: &[Found]) -> Result<HashMap<Uu
         };
         statuses.insert(id, status);
     }
-    // What is unfinished decides, whatever has ended.
+    // Unfinished deliveries decide, whatever has ended.
     for row in work? {
         let (id, failed): (Uuid, bool) = (row.try_get(0)?, row.try_get(1)?);
         let status = if failed {

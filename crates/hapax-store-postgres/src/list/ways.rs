@@ -1,4 +1,4 @@
-//! Which way a list goes: along whatever is likely to have the fewest events besides those that are asked for.
+//! Choosing the index for a list: the one likely to yield the fewest events that do not match.
 
 use hapax_core::store::{EventQuery, Has, IndexedValue, ListOrder};
 use hapax_core::{DestinationId, ErrorClass, EventStatus, Timestamp};
@@ -61,8 +61,8 @@ const ALL: Scan = scan!(
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
-// Sorted after they were found by their source: walking by number, the server might look at everything. `e.no + 0` is in
-// no index.
+// Sorted after they were found by source: if it walked by number, the server might read everything. `e.no + 0` is in no
+// index.
 const OF_SOURCE: Scan = scan!(
     "hapax.events e",
     "e.source = $5::text AND e.no + 0 < $1::int8 AND e.no + 0 >= $8::int8 ORDER BY e.no + 0"
@@ -74,7 +74,7 @@ const UNFINISHED: Scan = scan!(
       AND EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = e.bucket AND w.id = e.id) ORDER BY e.no"
 );
 
-// Each by its key, and then sorted.
+// Each by its key, then sorted.
 const FEW: Scan = Scan {
     newest_first: few!(" DESC LIMIT $10::int8"),
     oldest_first: few!(" LIMIT $10::int8"),
@@ -106,28 +106,28 @@ const HOW_MANY: &str = "
 
 const UNFINISHED_WORK: &str = "SELECT w.bucket, w.id FROM hapax.work w /* every bucket */ LIMIT $1::int8";
 
-// An attempt came to an end: the one that runs has not.
+// An attempt has ended; the running one has not.
 const FAILED_WORK: &str = "
     SELECT w.bucket, w.id FROM hapax.work w /* every bucket */
     WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END LIMIT $1::int8";
 
-/// A way past events.
+/// A way to walk events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// All of them.
+    /// All events.
     All,
-    /// Those of the source that is asked for, which has few.
+    /// Events of the requested source, which has few.
     OfSource,
-    /// Those with unfinished work.
+    /// Events with unfinished deliveries.
     Unfinished,
-    /// These, by bucket and id: among many events with little work, the server would look at all, since it does not know
-    /// how little.
+    /// These events, by bucket and id: with many events and few deliveries, the server would read all events, since it
+    /// does not know how few deliveries there are.
     Few(Vec<(i16, Uuid)>),
-    /// Those with a dead delivery, to this destination and for this reason.
+    /// Events with a dead delivery, to this destination and for this reason.
     Dead(Option<DestinationId>, Option<ErrorClass>),
-    /// Those with something that few have.
+    /// Events with a rare property.
     Noted(Noted),
-    /// Those with this value in an index.
+    /// Events with this indexed value.
     Indexed(IndexedValue),
 }
 
@@ -144,7 +144,7 @@ impl Way {
             return Ok(Self::Dead(None, Some(ErrorClass::SameBody)));
         }
         if query.status == Some(EventStatus::Dead) {
-            // What is dead need not be the delivery to the destination that is asked for.
+            // The dead delivery need not be the one to the requested destination.
             return Ok(Self::Dead(None, None));
         }
         if let Some(Has::Conflict) = query.has {
@@ -244,7 +244,7 @@ impl Way {
     }
 }
 
-/// Whether the source that is asked for has this few events that all of them can be looked at.
+/// Whether the requested source has so few events that all of them can be read.
 async fn is_rare(session: &Session, query: &EventQuery, scan_max: usize) -> Result<bool, Failure> {
     let Some(source) = &query.source else {
         return Ok(false);
@@ -257,7 +257,7 @@ async fn is_rare(session: &Session, query: &EventQuery, scan_max: usize) -> Resu
     Ok(row.try_get::<_, i64>(0)? < most)
 }
 
-/// Along unfinished work: by key, where there is so little of it that all can be looked at.
+/// The way along unfinished deliveries: by key, if they are few enough to read all of them.
 async fn unfinished(session: &Session, work: &'static str, scan_max: usize) -> Result<Way, Failure> {
     let most = scan_max + 1;
     let rows = session.rows(work, bind![most as i64]).await?;
@@ -273,7 +273,7 @@ async fn unfinished(session: &Session, work: &'static str, scan_max: usize) -> R
     Ok(Way::Few(events))
 }
 
-/// The first of rows: where buckets were asked one by one, each gave its own.
+/// The first rows. If buckets were queried one by one, each returned its own.
 fn first(rows: &[Row], order: ListOrder, count: i64) -> Result<Vec<Found>, Failure> {
     let mut found = rows.iter().map(Found::read).collect::<Result<Vec<_>, _>>()?;
     found.sort_unstable_by_key(|one| one.number);

@@ -1,9 +1,9 @@
-//! How far a purge has come in a part. A pass goes once over what was old when it began, each source in order of
-//! arrival, and begins where the last one ended: the index keeps what was deleted until the next vacuum, and would lead
-//! through all of it again.
+//! The progress of a purge in a part. A pass goes once over the events that were old when it began, each source in
+//! order of arrival, and begins where the last pass ended: the index keeps deleted rows until the next vacuum, and
+//! starting over would read through all of them.
 //!
-//! What is old and must stay (unfinished, or a dead letter) is remembered and looked at again in each pass. Now and then
-//! a pass begins at the very beginning, for what came late or was someone else's.
+//! Old events that must stay (unfinished deliveries, dead letters) are remembered and checked again in each pass.
+//! Occasionally a pass begins at the very beginning, to find events that arrived late or were locked by others.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -15,27 +15,27 @@ use uuid::Uuid;
 use super::transaction::{Chunk, Done, Forgot, Seen, Slice, Window};
 use super::{Budget, CHUNK};
 
-/// Events that are old and must stay, remembered for each part.
+/// Old events that must stay, remembered per part.
 const KEPT_MAX: usize = 10_000;
-/// Between the arrival of an event and its acceptance: a pass begins so much before the end of the last.
+/// The time between an event's arrival and its acceptance: a pass begins this long before the end of the last one.
 const SLACK_MICROS: i64 = 5_000_000;
 /// How often a pass begins at the very beginning.
 const WHOLE_EVERY: Duration = Duration::from_secs(3_600);
 
-/// Time of arrival and id of the last event that was looked at.
+/// Arrival time and id of the last event that was examined.
 pub(super) type Position = (i64, Uuid);
 
 const BEGINNING: Position = (i64::MIN, Uuid::nil());
 
-/// What one transaction works on, and how far it is.
+/// What one transaction works on, and its progress.
 #[derive(Debug)]
 pub(super) struct Part {
     slice: Slice,
     sources: HashMap<SourceName, Reach>,
     kept: VecDeque<Seen>,
-    /// How many of `kept` this pass still looks at; none outside of a pass.
+    /// How many of `kept` this pass still has to check; `None` outside of a pass.
     revisit: Option<usize>,
-    /// Nothing that expired before is left.
+    /// No entry that expired before this is left.
     ledger_from: i64,
     bodies_from: i64,
     ledger_is_over: bool,
@@ -51,7 +51,7 @@ struct Reach {
     /// Where this pass ends.
     end: Timestamp,
     is_over: bool,
-    /// The first event that was to be remembered and was not: the next pass begins there.
+    /// The first event that should have been remembered but was not: the next pass begins there.
     pin: Option<i64>,
 }
 
@@ -71,8 +71,8 @@ impl Part {
         }
     }
 
-    /// Begins a pass, unless one is in progress. What a source had when it began is what it goes over, so that one that is
-    /// behind does not keep the others waiting.
+    /// Begins a pass, unless one is in progress. The pass covers the events that a source had when the pass began, so
+    /// that a source that lags behind does not hold up the others.
     pub(super) fn begin_pass(&mut self, order: &PurgeOrder) {
         if self.revisit.is_none() {
             if Instant::now() >= self.whole_due {
@@ -80,7 +80,8 @@ impl Part {
             }
             self.revisit = Some(self.kept.len());
             (self.ledger_is_over, self.bodies_are_over) = (false, false);
-            // Someone may have held some and not deleted them: whoever has time looks.
+            // Another transaction may have locked some without deleting them: start over when there was nothing to
+            // delete.
             if !std::mem::take(&mut self.ledger_went) {
                 self.ledger_from = i64::MIN;
             }
@@ -104,7 +105,7 @@ impl Part {
             && self.sources.values().all(|reach| reach.is_over)
     }
 
-    /// Ends the pass; whether there is more to delete by now.
+    /// Ends the pass. Returns whether there is more to delete by now.
     pub(super) fn end_pass(&mut self, order: &PurgeOrder) -> bool {
         self.revisit = None;
         let mut moved = false;
@@ -133,7 +134,7 @@ impl Part {
                 Some((window, reach))
             })
             .collect();
-        // First what is remembered.
+        // Remembered events come first.
         let share = (looks - revisit).checked_div(open.len()).unwrap_or_default();
         let share = if revisit == looks { 0 } else { share.max(1) };
         let windows = order.windows.iter().map(|window| Window {
@@ -168,7 +169,7 @@ impl Part {
         }
     }
 
-    /// Takes note of what a transaction did.
+    /// Records the result of a transaction.
     pub(super) fn has_done(&mut self, chunk: &Chunk, done: Done, forgot: &Forgot) {
         let revisited = chunk.revisit.len();
         self.kept.drain(..revisited);
@@ -195,7 +196,7 @@ impl Part {
             self.ledger_is_over = forgot.ledger.found < u64::from(chunk.ledger_max);
             self.ledger_went |= forgot.ledger.found > 0;
         }
-        // An entry may have expired before its event went.
+        // An entry may have expired before its event was deleted.
         if let Some(orphan) = done.orphans_from
             && orphan < chunk.ledger_before.as_micros()
         {

@@ -1,4 +1,4 @@
-//! What goes together: an event with its history, and later its ledger entry with its tallies.
+//! What is deleted together: an event with its history, and later its ledger entry with its tallies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use crate::lanes::{self, LaneName, LanePosition};
 use crate::session::Session;
 use crate::tallies::Tallies;
 
-// Skipping what a replay or another purge holds: whoever it is deletes it, or the next pass looks again.
+// Skips rows that a replay or another purge has locked: that transaction deletes them, or the next pass checks again.
 const LOCK_EVENTS: &str = "
     SELECT e.bucket, e.id, e.key FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
     ORDER BY e.bucket + 0, e.id FOR UPDATE OF e SKIP LOCKED";
 
-// Dead letters that were discarded keep their event as well: they can be restored.
+// Discarded dead letters keep their event as well: they can be restored.
 const STANDING: &str = "
     SELECT e.bucket, e.id,
            NOT EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = {bucket} AND w.id = n.id)
@@ -36,7 +36,7 @@ const HELD_PLACES: &str = "
     SELECT o.destination, o.lane, o.lane_order, o.bucket, o.id
     FROM {n} JOIN hapax.outcomes o ON o.bucket = {bucket} AND o.id = n.id WHERE o.holds AND o.lane IS NOT NULL";
 
-/// Deletes by bucket and one more column.
+/// Deletes by bucket and another column.
 macro_rules! delete {
     ($table:literal, $column:literal) => {
         concat!(
@@ -49,7 +49,7 @@ macro_rules! delete {
     };
 }
 
-/// Everything of an event, its row last.
+/// Everything that belongs to an event, its row last.
 const DELETES: [&str; 7] = [
     delete!("outcomes", "id"),
     delete!("attempts", "id"),
@@ -63,7 +63,7 @@ const DELETES: [&str; 7] = [
 const DELETE_EARLIER: &str = "
     DELETE FROM hapax.earlier AS t USING {n} WHERE t.bucket = {bucket} AND t.key = n.key AND t.id = n.id";
 
-// The ledger rows are locked, so that no one is just taking one of the identities.
+// The ledger rows are locked, so that nobody can take one of the identities.
 const ORPHAN: &str = "
     UPDATE hapax.ledger AS l SET stored = false
     FROM {n} WHERE l.bucket = {bucket} AND l.key = n.key AND l.stored
@@ -71,7 +71,7 @@ const ORPHAN: &str = "
       AND NOT EXISTS (SELECT 1 FROM hapax.earlier r WHERE r.bucket = {bucket} AND r.key = l.key)
     RETURNING l.expires_at";
 
-// Skipping those that another purge deletes: what is left for this one is not what it has.
+// Skips entries that another purge is deleting, so that two purges divide the entries between them.
 macro_rules! expired_ledger {
     ($only:literal) => {
         concat!(
@@ -88,7 +88,7 @@ macro_rules! expired_ledger {
 const EXPIRED_LEDGER: &str = expired_ledger!(" AND l.bucket % $4::int2 = $5::int2");
 const EXPIRED_LEDGER_IN_BUCKET: &str = expired_ledger!(" AND l.bucket = $4::int2");
 
-/// Everything of an identity.
+/// Everything that belongs to an identity.
 const DELETE_IDENTITY: [&str; 3] = [
     delete!("duplicates", "key"),
     delete!("conflicts", "key"),
@@ -115,7 +115,7 @@ const DELETE_BODIES: &str = "
     DELETE FROM hapax.bodies AS b
     USING {n} WHERE b.bucket = {bucket} AND b.scope = n.scope AND b.raw_hash = n.raw_hash";
 
-/// An event that may go, as far as is known.
+/// An event that can be deleted, as far as is known.
 pub(super) struct Doomed {
     pub(super) seen: Seen,
     pub(super) dead_before: Timestamp,
@@ -127,13 +127,13 @@ impl Doomed {
     }
 }
 
-/// Events that went.
+/// Deleted events.
 #[derive(Default)]
 pub(super) struct Gone {
     pub(super) events: u64,
-    /// Those that someone holds or that must stay after all.
+    /// Events that are locked by others or must stay after all.
     pub(super) held: Vec<Seen>,
-    /// The earliest expiry of an entry whose last event went.
+    /// The earliest expiry of an entry whose last event was deleted.
     pub(super) orphans_from: Option<i64>,
 }
 
@@ -141,11 +141,12 @@ pub(super) struct Gone {
 #[derive(Default)]
 pub(super) struct Expired {
     pub(super) found: u64,
-    /// The last of their times.
+    /// The latest of their times.
     pub(super) reached: Option<i64>,
 }
 
-/// Those of these events that are stored, and whether nothing keeps them: no work, and no dead letter within its time.
+/// The subset of these events that are stored, and whether nothing keeps them: no unfinished delivery, and no dead
+/// letter within its retention.
 pub(super) async fn standing(
     session: &Session,
     events: &[Doomed],
@@ -162,7 +163,7 @@ pub(super) async fn standing(
         .collect()
 }
 
-/// Deletes events with everything about them but their ledger entries.
+/// Deletes events with everything but their ledger entries.
 pub(super) async fn events(
     session: &Session,
     doomed: &[Doomed],
@@ -174,7 +175,7 @@ pub(super) async fn events(
     for row in &session.over(LOCK_EVENTS, &names(all.iter())).await? {
         keys.insert((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?);
     }
-    // Asked again under the lock: a replay may have come between.
+    // Checked again under the lock: a replay may have come in between.
     let standing = standing(session, doomed).await?;
     keys.retain(|name, _| standing.get(name) == Some(&true));
     let held = doomed.iter().filter(|event| {
@@ -209,7 +210,7 @@ pub(super) async fn events(
                 .map_or(expires_at, |least| least.min(expires_at)),
         );
     }
-    // A dead head that goes must not leave its lane waiting for no one.
+    // Deleting a dead head must not leave its lane blocked forever.
     lanes::leave(session, &places).await?;
     lanes::promote(session, &lanes, now).await?;
     tallies.events(-(keys.len() as i64));
@@ -217,7 +218,7 @@ pub(super) async fn events(
     Ok(gone)
 }
 
-/// Deletes ledger entries that have expired and whose events are gone.
+/// Deletes ledger entries that have expired and have no stored events.
 pub(super) async fn expired_ledger(
     session: &Session,
     chunk: &Chunk,
@@ -249,7 +250,7 @@ pub(super) async fn expired_ledger(
     Ok(expired)
 }
 
-/// Forgets bodies whose time is over.
+/// Deletes expired bodies.
 pub(super) async fn expired_bodies(
     session: &Session,
     chunk: &Chunk,
@@ -283,7 +284,7 @@ pub(super) async fn expired_bodies(
     Ok(expired)
 }
 
-/// Runs statements over the same rows, sent in one go.
+/// Pipelines statements over the same rows.
 async fn write_all(session: &Session, texts: &[&'static str], batch: &Batch<'_>) -> Result<(), Failure> {
     let writes = texts.iter().copied().map(|text| session.write(text, batch));
     failure::all(join_all(writes).await).map(drop)

@@ -1,4 +1,4 @@
-//! Small tables: the audit trail, jobs that are over, and lanes that no one uses.
+//! Small tables: the audit trail, finished jobs, and unused lanes.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::step::Runner;
 
-/// A lane's lock that was not taken for this long is not kept. Not for long: where every event has a key of its own, there
-/// are as many as events, and each sweep goes through those that are kept.
+/// A lane's lock row is deleted when it was not used for this long. The time is short: if every event has its own key,
+/// there are as many rows as events, and each sweep goes through all of them.
 const LANE_KEEP: Duration = Duration::from_secs(600);
 
-/// The last lane that was looked at.
+/// The last lane that was examined.
 pub(super) type LanePosition = (i16, String, String);
 
 const REPLAYS: &str = "
@@ -33,7 +33,7 @@ const LANES: &str = "
     WHERE (bucket, destination, lane) > ($1::int2, $2::text, $3::text)
     ORDER BY bucket, destination, lane LIMIT $4::int8";
 
-// Whoever waits for the row finds it gone and makes it again.
+// A transaction that waits for the row finds it gone and creates it again.
 const LOCK_LANES: &str = "
     SELECT l.bucket, l.destination, l.lane
     FROM {n} JOIN hapax.lanes l ON l.bucket = {bucket} AND l.destination = n.destination AND l.lane = n.lane
@@ -49,13 +49,13 @@ struct Terms {
     from: LanePosition,
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 struct Swept {
     lanes: Option<LanePosition>,
     more: bool,
 }
 
-/// Sweeps some rows of each; whether there is more to delete.
+/// Sweeps some rows of each table. Returns whether there is more to delete.
 pub(super) async fn sweep(
     runner: &Runner,
     lanes: &mut Option<LanePosition>,
@@ -92,7 +92,7 @@ async fn run(session: &Session, terms: &Terms) -> Result<Swept, Failure> {
     })
 }
 
-/// Goes on over the lanes; where it stands, unless at the end, and how many went.
+/// Continues the sweep over the lanes. Returns its position, unless it reached the end, and the number of deleted rows.
 async fn lanes(
     session: &Session,
     terms: &Terms,

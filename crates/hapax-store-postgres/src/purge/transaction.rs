@@ -1,4 +1,4 @@
-//! What a transaction does of a purge, in one part: one deletes events, another ledger entries and bodies.
+//! The transactions of a purge in one part: one deletes events, another ledger entries and bodies.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::tallies::Tallies;
 
-/// Which buckets.
+/// A set of buckets.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slice {
-    /// This one.
+    /// This bucket.
     Bucket(i16),
-    /// Of this many, every one that leaves this rest; they are all on one server.
+    /// Every bucket whose number modulo `of` is `rest`; they are all on one server.
     Every { of: i16, rest: i16 },
 }
 
-/// What both have to do.
+/// The task of both transactions.
 pub(super) struct Chunk {
     pub(super) slice: Slice,
     pub(super) windows: Vec<Window>,
-    /// Events to look at for each source.
+    /// Events to examine per source.
     pub(super) share: usize,
-    /// Events to look at again.
+    /// Events to check again.
     pub(super) revisit: Vec<Seen>,
     pub(super) ledger_before: Timestamp,
     pub(super) ledger_from: i64,
@@ -42,9 +42,9 @@ pub(super) struct Window {
     pub(super) source: SourceName,
     pub(super) payload_before: Timestamp,
     pub(super) dead_before: Timestamp,
-    /// Look at what came after this; none: at nothing new.
+    /// Examine events after this position; `None`: no new ones.
     pub(super) from: Option<Position>,
-    /// And before this.
+    /// The end of the range to examine.
     pub(super) end: Timestamp,
 }
 
@@ -57,33 +57,33 @@ pub(super) struct Seen {
     pub(super) received_at: i64,
 }
 
-/// How far a source was looked at.
+/// How far a source was examined.
 #[derive(Clone, Copy)]
 pub(super) struct Reached {
     pub(super) last: Option<Position>,
     pub(super) is_end: bool,
 }
 
-/// What became of events.
+/// The result for events.
 pub(super) struct Done {
     pub(super) events: u64,
     pub(super) looked: usize,
-    /// For each window that was looked at.
+    /// One element per window that was examined.
     pub(super) reached: Vec<Option<Reached>>,
     pub(super) stays: Vec<Seen>,
-    /// The earliest expiry of an entry whose last event went.
+    /// The earliest expiry of an entry whose last event was deleted.
     pub(super) orphans_from: Option<i64>,
 }
 
-/// What was forgotten.
+/// The result for ledger entries and bodies.
 #[derive(Default)]
 pub(super) struct Forgot {
     pub(super) ledger: Expired,
     pub(super) bodies: Expired,
 }
 
-// Each source by its index, which has the order, from where the last transaction came to. `state + 0`: whether a dead
-// letter is there is looked up by the event's key, and not in the index of all dead letters.
+// Each source by its index, which has the right order, from where the last transaction stopped. `state + 0`: dead
+// letters are looked up by the event's key, not in the index of all dead letters.
 macro_rules! old_events {
     ($bucket:literal, $only:literal) => {
         concat!(
@@ -111,7 +111,6 @@ macro_rules! old_events {
 const OLD_EVENTS: &str = old_events!("e.bucket", " AND t.bucket % $7::int2 = $8::int2");
 const OLD_EVENTS_IN_BUCKET: &str = old_events!("$7::int2", " AND t.bucket = $7::int2");
 
-/// Deletes events.
 pub(super) async fn events(session: &Session, chunk: &Chunk) -> Result<Done, Failure> {
     let now = session.begin_at().await?;
     let mut look = Look::default();
@@ -131,7 +130,7 @@ pub(super) async fn events(session: &Session, chunk: &Chunk) -> Result<Done, Fai
     })
 }
 
-/// Deletes what the ledger need not know any more.
+/// Deletes expired ledger entries and bodies.
 pub(super) async fn ledger(session: &Session, chunk: &Chunk) -> Result<Forgot, Failure> {
     if chunk.ledger_max == 0 && chunk.bodies_max == 0 {
         return Ok(Forgot::default());
@@ -147,13 +146,13 @@ pub(super) async fn ledger(session: &Session, chunk: &Chunk) -> Result<Forgot, F
 
 async fn flush(session: &Session, chunk: &Chunk, tallies: &Tallies) -> Result<(), Failure> {
     match chunk.slice {
-        // With the rows that it counts, so that one server commits alone.
+        // In the bucket of the rows that it counts, so that one server commits alone.
         Slice::Bucket(bucket) => tallies.flush_in(session, bucket).await,
         Slice::Every { .. } => tallies.flush(session).await,
     }
 }
 
-/// What was found.
+/// The events found.
 #[derive(Default)]
 struct Look {
     looked: usize,
@@ -162,7 +161,7 @@ struct Look {
 }
 
 impl Look {
-    /// Looks again at what had to stay.
+    /// Checks events that had to stay.
     async fn again(&mut self, session: &Session, chunk: &Chunk) -> Result<(), Failure> {
         let windows: BTreeMap<&str, &Window> = chunk
             .windows
@@ -192,7 +191,7 @@ impl Look {
         Ok(())
     }
 
-    /// Looks at what comes next of each source; how far.
+    /// Examines the next events of each source. Returns how far it got.
     async fn further(&mut self, session: &Session, chunk: &Chunk) -> Result<Vec<Option<Reached>>, Failure> {
         let mut reached: Vec<Option<Reached>> = chunk.windows.iter().map(|_| None).collect();
         let open: Vec<(usize, &Window, Position)> = chunk

@@ -1,4 +1,4 @@
-//! What a replay writes: history, generations, new rows of work, and their places in lanes.
+//! The rows that a replay writes: history, generations, new delivery rows, and their positions in lanes.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ const MOVE_EVENTS: &str = "
     UPDATE hapax.events AS e SET generation = n.generation
     FROM {n} WHERE e.bucket = {bucket} AND e.id = n.key";
 
-/// All that is written for some orders.
+/// All rows to be written for some orders.
 #[derive(Default)]
 pub(super) struct Again {
     /// New generations of identities, and of events.
@@ -37,11 +37,11 @@ pub(super) struct Again {
     history: Vec<(i16, Uuid, String)>,
     rows: Vec<Row>,
     joining: Vec<(LanePosition, Standing)>,
-    /// Dead ones that hold their lanes: they are there already.
+    /// Dead deliveries that hold their lanes: they already have a position.
     holding: Vec<LanePosition>,
 }
 
-/// A row of work.
+/// An unfinished delivery.
 struct Row {
     bucket: i16,
     id: Uuid,
@@ -66,7 +66,7 @@ impl Row {
 }
 
 impl Again {
-    /// Makes a finished delivery work again; its generation.
+    /// Makes a finished delivery unfinished again. Returns its generation.
     pub(super) fn put_back(
         &mut self,
         order: &ReplayOrder,
@@ -111,7 +111,7 @@ impl Again {
         Generation(u32::try_from(generation).unwrap_or(u32::MAX))
     }
 
-    /// Makes work for a destination where the event never went.
+    /// Creates a delivery for a destination that the event never went to.
     pub(super) fn create(
         &mut self,
         order: &ReplayOrder,
@@ -136,7 +136,7 @@ impl Again {
         self.rows.push(row);
     }
 
-    /// Writes it. The first in each lane is due then, or whoever keeps its turn there.
+    /// Writes the rows. Then the first delivery of each lane is due, unless another one keeps the turn.
     pub(super) async fn write(self, session: &Session, now: Timestamp) -> Result<(), Failure> {
         if self.rows.is_empty() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Again {
         let history = Batch::in_buckets(self.history.iter().map(|row| row.0))
             .column("id", self.history.iter().map(|row| row.1))
             .column("destination", self.history.iter().map(|row| row.2.as_str()));
-        // Sent in one go: none of them reads what another writes.
+        // Pipelined: none of them reads what another writes.
         let (kept, identities, events, enqueued) = join4(
             session.write(INTO_HISTORY, &history),
             move_on(session, MOVE_LEDGER, &self.ledger),

@@ -1,4 +1,4 @@
-//! How many of everything there are, counted row by row.
+//! The number of records of each kind, counted row by row.
 
 use hapax_core::store::Census;
 
@@ -14,7 +14,7 @@ const COUNT: &str = "
            (SELECT count(*) FROM hapax.replays), (SELECT count(*) FROM hapax.audit),
            (SELECT last_value + 1 FROM hapax.tokens)";
 
-/// Counts, as of one moment.
+/// Counts everything as of one moment.
 pub(super) async fn census(session: &Session) -> Result<Census, Failure> {
     session.begin_reading().await?;
     let census = count(session).await?;

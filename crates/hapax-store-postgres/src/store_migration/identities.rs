@@ -1,4 +1,4 @@
-//! Identities whole, as they are handed over, by key.
+//! Complete identities, as they are exported, by key.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,14 +20,14 @@ use crate::failure::Failure;
 use crate::rows::{BUCKETS, key_at, key_bucket, key_uuid};
 use crate::session::Session;
 
-// The next keys of each bucket, which has its own range of the index: that alone is read for them.
+// The next keys of each bucket. Each bucket has its own range of the index, and only that is read.
 const KEYS: &str = "
     SELECT k.key
     FROM {n} CROSS JOIN LATERAL (SELECT l.key FROM hapax.ledger l WHERE l.bucket = {one bucket} AND l.key > n.after
                                  ORDER BY l.key LIMIT $3::int8) AS k
     ORDER BY k.key LIMIT $3::int8";
 
-// The stored events of each key and their sizes, so that a page can end before it is read.
+// The stored events of each key with their sizes, so that a page's end is known before its events are read.
 const SIZES: &str = "
     SELECT n.key, e.id,
            coalesce(octet_length(e.body) + octet_length(e.headers), 0)::int8
@@ -38,7 +38,7 @@ const SIZES: &str = "
                                 AS i (id)
     LEFT JOIN hapax.events e ON e.bucket = {bucket} AND e.id = i.id";
 
-/// All columns of a table's rows, by two of them, in an order.
+/// All columns of a table's rows, selected by two of them, in order.
 macro_rules! rows_by {
     ($table:literal, $name:literal, $order:literal) => {
         concat!(
@@ -56,7 +56,7 @@ macro_rules! rows_by {
 #[derive(Default)]
 struct Names {
     keys: Vec<Key>,
-    /// With each, the key it belongs to.
+    /// Each id with the key it belongs to.
     events: Vec<(Uuid, Key)>,
 }
 
@@ -67,9 +67,9 @@ pub(super) async fn page(
     limit: i64,
 ) -> Result<MigrationPage, Failure> {
     session.begin_reading().await?;
-    // How bytes are written is the server's choice otherwise.
+    // Otherwise the server's configuration decides how bytes are written.
     session.rows_of("SET LOCAL bytea_output = 'hex'", &[]).await?;
-    // No event has the key of nothing but zeros.
+    // No event has a key of all zeros.
     let start = after.map_or(Uuid::nil(), key_uuid);
     let found = session
         .over(KEYS, &after_in_each_bucket(start).value(limit))
@@ -78,7 +78,7 @@ pub(super) async fn page(
         .iter()
         .map(|row| key_at(row, 0))
         .collect::<Result<Vec<_>, _>>()?;
-    // Where buckets were asked one by one, each gave its own.
+    // If buckets were queried one by one, each returned its own.
     keys.sort_unstable();
     keys.truncate(limit as usize);
     let mut names = Names::default();
@@ -110,12 +110,12 @@ pub(super) async fn page(
     })
 }
 
-/// The row of each bucket from which its next keys are asked for.
+/// One row per bucket, with the key after which its next keys are read.
 fn after_in_each_bucket<'a>(start: Uuid) -> Batch<'a> {
     Batch::in_buckets(BUCKETS).same("after", start)
 }
 
-/// The stored events of these keys, by key and id; without an event, the key alone. With each its size.
+/// The stored events of these keys with their sizes, by key and id. A key without an event is returned alone.
 async fn sizes(session: &Session, keys: &[Key]) -> Result<Vec<(Key, Option<Uuid>, i64)>, Failure> {
     let batch = Batch::in_buckets(keys.iter().map(|key| key_bucket(*key)))
         .column("key", keys.iter().map(|key| key_uuid(*key)));
@@ -157,7 +157,7 @@ async fn read(session: &Session, names: &Names) -> Result<Vec<Record>, Failure> 
         .collect()
 }
 
-/// The events of each key, with everything about them.
+/// The events of each key, with everything that belongs to them.
 async fn events(session: &Session, names: &Names) -> Result<HashMap<Uuid, Vec<EventContents>>, Failure> {
     let ids = || names.events.iter().map(|(id, key)| (*key, *id));
     let mut contents: BTreeMap<Uuid, (Uuid, EventContents)> = BTreeMap::new();

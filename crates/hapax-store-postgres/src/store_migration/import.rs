@@ -1,4 +1,4 @@
-//! Taking records in. What is there already stays as it is.
+//! Importing records. A record that already exists stays as it is.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ use crate::rows::{bucket_by, key_at, key_bucket, key_uuid, uuid_of};
 use crate::session::{Numbers, Session};
 use crate::tallies::Tallies;
 
-/// Writes rows of a table that are not there yet.
+/// Inserts rows of a table that do not exist yet.
 macro_rules! insert {
     ($table:literal, $then:literal) => {
         concat!(
@@ -47,7 +47,7 @@ const JOB: &str = "
     INSERT INTO hapax.replays (id, state, changed_at, job) VALUES ($1::uuid, $2::text, $3::int8, $4::text)
     ON CONFLICT (id) DO NOTHING";
 
-/// Takes records in, and notes how far the copy has come.
+/// Imports records, and stores the progress of the migration.
 pub(super) async fn import(
     session: &Session,
     records: &[Record],
@@ -96,7 +96,7 @@ pub(super) async fn import(
     write(session, insert!("audit"), &entries).await?;
     audit::import(session, &links).await?;
     if *reached == MigrationCursor::Bodies(None) {
-        // The last of the identities: whoever reads or serves them next must not plan for empty tables.
+        // After the last of the identities: later readers must not plan for empty tables.
         session.rows_of(ANALYZE, &[]).await?;
     }
     session.commit().await
@@ -118,7 +118,7 @@ async fn job(session: &Session, record: &JobRecord) -> Result<(), Failure> {
 async fn write_identities(session: &Session, records: &[&IdentityRecord]) -> Result<(), Failure> {
     let ledger: Vec<LedgerRow> = records.iter().map(|record| ledger_row(record)).collect();
     let inserted = write(session, insert!("ledger", " RETURNING key"), &ledger).await?;
-    // All of a record comes in one transaction: where its entry is, the rest is too.
+    // A record is imported in one transaction: if its entry exists, so does the rest.
     let new: HashSet<Key> = inserted
         .iter()
         .map(|row| key_at(row, 0))
@@ -141,7 +141,7 @@ async fn write_identities(session: &Session, records: &[&IdentityRecord]) -> Res
     tallies.flush(session).await
 }
 
-/// Rows of the tables of events.
+/// Rows of the event tables.
 #[derive(Default)]
 struct Rows {
     earlier: Vec<EarlierRow>,
@@ -213,7 +213,7 @@ impl Rows {
         self.outcomes
             .extend(outcomes.map(|outcome| outcome_row(outcome, bucket, id, accepted_at)));
         self.places.extend(places(contents, bucket));
-        // Numbered by their place; those to come have numbers of the store-wide sequence, which are greater.
+        // Numbered by position; later attempts get numbers from the store-wide sequence, which are greater.
         let attempts = (0_i64..).zip(&contents.attempts).map(|(no, view)| AttemptRow {
             bucket,
             id,
@@ -235,7 +235,8 @@ impl Rows {
         self.attempts.extend(attempts);
     }
 
-    /// What a list looks up is derived: copies are of all events of the identity, conflicts of the one they came under.
+    /// Derives the rows that lists look up: duplicates belong to all events of the identity, conflicts to the event
+    /// under which they arrived.
     fn add_noted(&mut self, record: &IdentityRecord, contents: &EventContents, bucket: i16) {
         let event = contents.event.id;
         let has_conflict = record.conflicts.iter().any(|one| one.other_body.first == event);

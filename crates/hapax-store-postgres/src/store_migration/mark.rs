@@ -1,5 +1,5 @@
-//! What the database knows of copies: its own origin, and the mark of an unfinished copy. The mark is a table of its
-//! own, so that its being there says everything.
+//! Migration state in the database: its own origin, and the mark of an unfinished migration. The mark is a separate
+//! table, so that its existence says everything.
 
 use hapax_core::store::{ImportBegun, ImportMark, MigrationCursor, Origin};
 use tokio_postgres::Client;
@@ -18,7 +18,7 @@ const ORIGIN: &str = "SELECT value FROM hapax.meta WHERE key = 'origin'";
 
 const PASS: &str = "SELECT setval('hapax.tokens', greatest(last_value, $1::int8)) FROM hapax.tokens";
 
-/// Whether the database is an unfinished copy.
+/// Whether the database belongs to an unfinished migration.
 pub(crate) async fn is_unfinished_copy(client: &Client) -> Result<bool, tokio_postgres::Error> {
     match client.query_typed(EXISTS, &[]).await?.first() {
         Some(row) => row.try_get(0),
@@ -26,7 +26,7 @@ pub(crate) async fn is_unfinished_copy(client: &Client) -> Result<bool, tokio_po
     }
 }
 
-/// The number of this store, drawn now if it has none.
+/// The number that identifies this store, drawn now if it has none.
 pub(super) async fn origin(session: &Session) -> Result<Origin, Failure> {
     session.begin().await?;
     session
@@ -37,13 +37,13 @@ pub(super) async fn origin(session: &Session) -> Result<Origin, Failure> {
     Ok(Origin(number))
 }
 
-/// Marks an empty database as an unfinished copy.
+/// Marks an empty database as the target of an unfinished migration.
 pub(super) async fn begin(session: &Session, mark: &ImportMark) -> Result<ImportBegun, Failure> {
     session.begin().await?;
     let begun = match read(session).await? {
         Some(known) => ImportBegun::Unfinished(known),
         None if count(session).await?.is_empty() => {
-            // Not prepared: the table comes and goes.
+            // Not prepared, because the table is created and dropped.
             session
                 .rows_of(
                     "CREATE TABLE IF NOT EXISTS hapax.import (mark text COLLATE \"C\" NOT NULL)",
@@ -68,7 +68,7 @@ pub(super) async fn begin(session: &Session, mark: &ImportMark) -> Result<Import
     Ok(begun)
 }
 
-/// Notes how far the copy has come, within the transaction of what was taken in.
+/// Stores the progress of the migration, within the transaction of the imported records.
 pub(super) async fn advance(session: &Session, reached: &MigrationCursor) -> Result<(), Failure> {
     let Some(mark) = read(session).await? else {
         return Err(Failure::Rejected("no copy into this store was begun".to_owned()));
@@ -84,7 +84,7 @@ pub(super) async fn advance(session: &Session, reached: &MigrationCursor) -> Res
     Ok(())
 }
 
-/// Takes the mark away.
+/// Removes the mark.
 pub(super) async fn finish(session: &Session) -> Result<(), Failure> {
     session.begin().await?;
     session.rows_of("DROP TABLE IF EXISTS hapax.import", &[]).await?;

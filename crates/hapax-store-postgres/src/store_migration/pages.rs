@@ -1,4 +1,4 @@
-//! Pages of everything, in the order that all stores share.
+//! Pages of all records, in the order that all stores share.
 
 use hapax_core::store::{
     AuditEntry, AuditNumbered, AuditRecord, BodyNote, JobRecord, MigrationCursor, MigrationPage, Record,
@@ -16,7 +16,7 @@ use crate::rows::{BUCKETS, hash_at, id_at, time_at};
 use crate::session::Session;
 use crate::{jobs, pauses};
 
-// The next of each bucket, which has its own range of the index.
+// The next bodies of each bucket, which has its own range of the index.
 const BODIES: &str = "
     SELECT k.scope, k.raw_hash, k.id, k.until
     FROM {n} CROSS JOIN LATERAL (SELECT t.scope, t.raw_hash, t.id, t.until FROM hapax.bodies t
@@ -30,7 +30,7 @@ const JOBS: &str = "SELECT job, changed_at FROM hapax.replays ORDER BY id";
 const AUDIT: &str = "
     SELECT no, at, who, action, subject, detail, link FROM hapax.audit WHERE no > $1::int8 ORDER BY no LIMIT $2::int8";
 
-/// The page after a place.
+/// The page after a position.
 pub(super) async fn page(
     session: &Session,
     after: &MigrationCursor,
@@ -66,7 +66,7 @@ async fn bodies(
         .same("raw_hash", hash);
     let rows = session.over(BODIES, &places.value(limit)).await?;
     let mut notes = rows.iter().map(note).collect::<Result<Vec<_>, _>>()?;
-    // Where buckets were asked one by one, each gave its own.
+    // If buckets were queried one by one, each returned its own.
     notes.sort_unstable_by(|one, other| place(one).cmp(&place(other)));
     notes.truncate(limit as usize);
     let next = match notes.last() {
@@ -90,7 +90,7 @@ fn note(row: &Row) -> Result<BodyNote, Failure> {
     })
 }
 
-/// What bodies are handed over by.
+/// The order in which bodies are exported.
 fn place(note: &BodyNote) -> (&str, &[u8]) {
     (note.scope.as_str(), note.raw_hash.as_bytes())
 }
@@ -107,7 +107,7 @@ async fn jobs(session: &Session) -> Result<Vec<Record>, Failure> {
         .collect()
 }
 
-/// Another store has other cursors. What the job has put back, it does not put back again.
+/// Cursors do not carry over to another store. The job does not replay a delivery twice, so it may start again.
 fn from_its_beginning(job: ReplayJob) -> ReplayJob {
     match job.state {
         ReplayJobState::Running => ReplayJob { cursor: None, ..job },

@@ -1,4 +1,4 @@
-//! A row of each table, as JSON has it: read with `to_jsonb`, written with `jsonb_populate_recordset`.
+//! One type per table for a row in JSON: read with `to_jsonb`, written with `jsonb_populate_recordset`.
 
 use hapax_core::store::{
     AttemptView, DuplicateTally, InLane, IndexedValue, LedgerEntry, OutcomeRecord, ReplayJobId, WorkRecord,
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::rows::{Class, lane_of, state_of};
 
-/// Bytes, written as the database writes them: `\x` and hexadecimal digits.
+/// Bytes as the database writes them: `\x` and hexadecimal digits.
 #[derive(Clone, Debug)]
 pub(super) struct Binary(pub(super) Vec<u8>);
 
@@ -30,7 +30,7 @@ impl<'de> Deserialize<'de> for Binary {
     }
 }
 
-/// Of `hapax.ledger`.
+/// A row of `hapax.ledger`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct LedgerRow {
     pub(super) bucket: i16,
@@ -62,7 +62,7 @@ impl LedgerRow {
     }
 }
 
-/// Of `hapax.earlier`.
+/// A row of `hapax.earlier`.
 #[derive(Serialize)]
 pub(super) struct EarlierRow {
     pub(super) bucket: i16,
@@ -70,7 +70,7 @@ pub(super) struct EarlierRow {
     pub(super) id: Uuid,
 }
 
-/// Of `hapax.events`.
+/// A row of `hapax.events`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct EventRow {
     pub(super) bucket: i16,
@@ -94,7 +94,7 @@ pub(super) struct EventRow {
     pub(super) body: Binary,
 }
 
-/// Of `hapax.indexed`.
+/// A row of `hapax.indexed`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct IndexedRow {
     pub(super) bucket: i16,
@@ -113,7 +113,7 @@ impl IndexedRow {
     }
 }
 
-/// Of `hapax.noted`.
+/// A row of `hapax.noted`.
 #[derive(Serialize)]
 pub(super) struct NotedRow {
     pub(super) bucket: i16,
@@ -122,7 +122,7 @@ pub(super) struct NotedRow {
     pub(super) no: i64,
 }
 
-/// Of `hapax.work`.
+/// A row of `hapax.work`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct WorkRow {
     pub(super) bucket: i16,
@@ -144,7 +144,7 @@ pub(super) struct WorkRow {
 }
 
 impl WorkRow {
-    /// What runs is handed over as waiting, its attempt uncounted.
+    /// Exports a running delivery as waiting, without counting its attempt.
     pub(super) fn record(self) -> WorkRecord {
         let is_running = self.class == Class::Running.code();
         let due_at = if is_running {
@@ -168,7 +168,7 @@ impl WorkRow {
     }
 }
 
-/// Of `hapax.outcomes`.
+/// A row of `hapax.outcomes`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct OutcomeRow {
     pub(super) bucket: i16,
@@ -213,7 +213,7 @@ impl OutcomeRow {
     }
 }
 
-/// Of `hapax.attempts`.
+/// A row of `hapax.attempts`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct AttemptRow {
     pub(super) bucket: i16,
@@ -248,7 +248,7 @@ impl AttemptRow {
     }
 }
 
-/// Of `hapax.duplicates`.
+/// A row of `hapax.duplicates`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct DuplicateRow {
     pub(super) bucket: i16,
@@ -268,7 +268,7 @@ impl DuplicateRow {
     }
 }
 
-/// Of `hapax.conflicts`.
+/// A row of `hapax.conflicts`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ConflictRow {
     pub(super) bucket: i16,
@@ -284,7 +284,7 @@ pub(super) struct ConflictRow {
     pub(super) body: Binary,
 }
 
-/// Of `hapax.same_body`.
+/// A row of `hapax.same_body`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SameBodyRow {
     pub(super) bucket: i16,
@@ -292,7 +292,7 @@ pub(super) struct SameBodyRow {
     pub(super) earlier: Uuid,
 }
 
-/// Of `hapax.bodies`.
+/// A row of `hapax.bodies`.
 #[derive(Serialize)]
 pub(super) struct BodyRow {
     pub(super) bucket: i16,
@@ -302,7 +302,7 @@ pub(super) struct BodyRow {
     pub(super) until: i64,
 }
 
-/// Of `hapax.pauses`.
+/// A row of `hapax.pauses`.
 #[derive(Serialize)]
 pub(super) struct PauseRow<'r> {
     pub(super) destination: &'r str,
@@ -311,7 +311,7 @@ pub(super) struct PauseRow<'r> {
     pub(super) why: &'r str,
 }
 
-/// Of `hapax.audit`.
+/// A row of `hapax.audit`.
 #[derive(Serialize)]
 pub(super) struct AuditRow<'r> {
     pub(super) no: i64,
@@ -323,12 +323,10 @@ pub(super) struct AuditRow<'r> {
     pub(super) link: Option<Binary>,
 }
 
-/// An id as we know it.
 pub(super) const fn id(uuid: Uuid) -> EventId {
     EventId::from_bytes(uuid.into_bytes())
 }
 
-/// A hash from its bytes.
 pub(super) fn hash_of(bytes: &Binary) -> Result<BodyHash, Failure> {
     let bytes = bytes.0.as_slice().try_into();
     bytes

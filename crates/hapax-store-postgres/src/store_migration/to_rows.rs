@@ -1,4 +1,4 @@
-//! A record as rows: what is derived for this database is derived here.
+//! A record as rows: values that are derived for this database are derived here.
 
 use hapax_core::store::{EventContents, IdentityRecord, InLane, OutcomeRecord, WorkRecord};
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, Timestamp};
@@ -107,7 +107,7 @@ pub(super) fn outcome_row(
     }
 }
 
-/// Who stands in a lane: unfinished deliveries, and dead ones that hold it.
+/// The positions in lanes: of unfinished deliveries, and of dead ones that hold their lane.
 pub(super) fn places(
     contents: &EventContents,
     event_bucket: i16,

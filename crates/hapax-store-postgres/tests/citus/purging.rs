@@ -1,4 +1,4 @@
-//! Purging where tables are spread: each statement deletes rows of one bucket, and many of them.
+//! Purging distributed tables: each statement deletes many rows of one bucket.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::bench::{LONG, Maker, done, lease, request};
 use crate::run;
 use crate::subject::distribute;
 
-/// Every test of this file.
+/// Every test in this file.
 pub(crate) const TESTS: &[(&str, fn())] = &[
     (
         "purging::expired_events_and_ledger_entries_go_in_few_statements",
@@ -25,10 +25,10 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
 ];
 
 const EVENTS: u32 = 4_000;
-/// Rows of each call.
+/// The limit of each call.
 const PORTION: u32 = 500;
 const FAR: Timestamp = Timestamp::from_seconds(4_000_000_000);
-/// Citus counts statements from version 13.1 on, in sessions that ask for it.
+/// Citus counts statements from version 13.1 on, in sessions that enable it.
 const COUNTED: &str = "options=-c%20citus.enable_stat_counters%3Don";
 
 fn expired_events_and_ledger_entries_go_in_few_statements() {
@@ -41,7 +41,7 @@ fn expired_events_and_ledger_entries_go_in_few_statements() {
         purge(&store).await;
         let purged = statements(&client).await - filled;
         let most = i64::from(EVENTS);
-        // None at all would mean that no one counts.
+        // Zero would mean that nothing is counted.
         assert!(
             (1..most).contains(&purged),
             "{purged} statements for {EVENTS} events"
@@ -63,7 +63,7 @@ fn expired_events_and_ledger_entries_go_faster_than_they_came() {
     });
 }
 
-/// An empty store, spread as the guide says.
+/// An empty store, distributed as the guide says.
 async fn spread(cluster: &Cluster, client: &Client) -> PostgresStore {
     let remove = "DROP SCHEMA IF EXISTS hapax CASCADE";
     client.batch_execute(remove).await.unwrap();
@@ -99,7 +99,7 @@ async fn fill(store: &PostgresStore) {
     }
 }
 
-/// Purges all of them, and what the ledger knows of them.
+/// Purges all events and their ledger entries.
 async fn purge(store: &PostgresStore) {
     let order = PurgeOrder {
         windows: vec![PurgeWindow {
@@ -118,7 +118,7 @@ async fn purge(store: &PostgresStore) {
     assert_eq!((events, ledger), (u64::from(EVENTS), u64::from(EVENTS)));
 }
 
-/// How many statements over the shards there have been.
+/// The number of statements over the shards so far.
 async fn statements(client: &Client) -> i64 {
     let counters = "SELECT query_execution_single_shard + query_execution_multi_shard
                     FROM citus_stat_counters WHERE name = current_database()";

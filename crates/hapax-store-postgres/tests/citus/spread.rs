@@ -1,4 +1,4 @@
-//! How the guide spreads the tables, and what is found out where it was not followed.
+//! How the guide distributes the tables, and what is detected if it was not followed.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio_postgres::Client;
 use crate::run;
 use crate::subject::distribute;
 
-/// Every test of this file.
+/// Every test in this file.
 pub(crate) const TESTS: &[(&str, fn())] = &[
     (
         "spread::every_table_is_spread_over_all_workers",
@@ -26,7 +26,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ),
 ];
 
-/// What made version 4; later ones change tables that were spread.
+/// The migrations up to version 4; later ones change tables that are already distributed.
 const OLD: [&str; 4] = [
     include_str!("../../src/migrations/0001_initial.sql"),
     include_str!("../../src/migrations/0002_source_states.sql"),
@@ -101,7 +101,7 @@ fn a_store_that_is_spread_is_migrated_in_place() {
     });
 }
 
-/// Makes the tables, spreads them as the guide says, and looks where they are.
+/// Creates the tables, distributes them as the guide says, and reads the result.
 async fn spread(url: &str) -> Distribution {
     drop(PostgresStore::open(Options::new(url)).await.unwrap());
     let client = client(url).await;

@@ -1,4 +1,4 @@
-//! What the tests share: events, requests, and work on them.
+//! What the tests share: events, requests, and deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) async fn open(database: &Database) -> Arc<PostgresStore> {
     Arc::new(PostgresStore::open(Options::new(database.url())).await.unwrap())
 }
 
-/// Makes events with ids as one process does.
+/// Creates events with ids as one process does.
 #[derive(Default)]
 pub(crate) struct Maker {
     ids: EventIds,

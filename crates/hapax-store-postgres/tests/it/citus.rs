@@ -1,4 +1,4 @@
-//! Spreading over several servers: the SQL that the guide gives, and how the store finds out.
+//! Distributing the tables over several servers: the SQL in the guide, and how the store detects it.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ async fn every_table_with_a_bucket_is_spread_by_it_and_every_other_but_the_owner
     assert_eq!(found, expected);
 }
 
-/// Citus keeps this catalogue; here a table stands for it.
+/// Citus provides this catalogue; here a table stands in for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_finds_out_by_itself_whether_its_tables_are_spread() {
     let database = Server::shared().unwrap().database().await.unwrap();

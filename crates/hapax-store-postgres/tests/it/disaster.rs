@@ -1,4 +1,4 @@
-//! Connections and servers that die in the middle of accepts: nothing lost, nothing doubled.
+//! Connections and servers that die in the middle of accepts: nothing is lost, nothing is duplicated.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::bench::{LONG, Maker, accept, done, lease, open};
 
 pub(crate) const SENDERS: usize = 6;
 
-/// Senders that send each event, with the same id, until it is answered.
+/// Tasks that send each event, with the same id, until it is answered.
 pub(crate) fn send(store: &Arc<PostgresStore>, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<Vec<EventId>>> {
     let maker = Arc::new(Maker::default());
     (0..SENDERS)
@@ -51,13 +51,13 @@ pub(crate) async fn insist(store: &PostgresStore, event: NewEvent) -> EventId {
     }
 }
 
-/// Everything answered is there, for another process too.
+/// Every answered event is stored, and another process sees it.
 async fn all_there(database: &Database, answered: &[EventId]) {
     let store = open(database).await;
     worked_off(&store, answered).await;
 }
 
-/// Everything answered is there, with its work, once; the work is done.
+/// Every answered event is stored once with its delivery; the deliveries are completed.
 pub(crate) async fn worked_off(store: &PostgresStore, answered: &[EventId]) {
     let mut worked = Vec::new();
     loop {

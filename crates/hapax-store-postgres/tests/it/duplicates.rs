@@ -1,4 +1,4 @@
-//! What a duplicate costs the database: a look, and nothing written.
+//! The cost of a duplicate: one read, and no write.
 
 use hapax_core::Store;
 use hapax_core::store::{AcceptRequest, Claim};
@@ -7,7 +7,7 @@ use hapax_test_postgres::{Database, Server};
 
 use crate::bench::{Maker, open, request};
 
-/// A server of its own, since transaction ids are the whole server's.
+/// On a private server, since transaction ids are shared by the whole server.
 #[tokio::test(flavor = "multi_thread")]
 async fn duplicates_draw_neither_sequence_numbers_nor_transaction_ids() {
     let server = Server::private(&["autovacuum = off"]).unwrap();
@@ -38,7 +38,7 @@ async fn duplicates_draw_neither_sequence_numbers_nor_transaction_ids() {
     assert_eq!(drawn(&database).await, before, "numbers and transaction ids");
 }
 
-/// The last number of the sequence, and the next transaction id. Looking draws neither.
+/// The last number of the sequence, and the next transaction id. Reading them draws neither.
 async fn drawn(database: &Database) -> (i64, String) {
     let admin = database.client().await.unwrap();
     let row = admin

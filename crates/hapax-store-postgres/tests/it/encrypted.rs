@@ -37,7 +37,7 @@ async fn each_mode_trusts_as_it_says() {
     }
 }
 
-/// The library that checks certificates cannot read this one; where nothing is checked, no one needs it to.
+/// The library that checks certificates cannot read this one; without checks, it need not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_of_version_1_will_do_where_nothing_is_verified() {
     let server = Server::encrypted_with_version_1().unwrap();
@@ -61,7 +61,7 @@ async fn a_certificate_of_version_1_will_do_where_nothing_is_verified() {
     }
 }
 
-/// Whether all connections under this name are.
+/// Whether all connections under this name are encrypted.
 async fn is_encrypted(database: &Database, application: &str) -> bool {
     let admin = database.client().await.unwrap();
     let row = admin
@@ -85,7 +85,7 @@ async fn a_server_without_tls_is_refused_where_it_is_required() {
     assert!(matches!(error, OpenError::Unreachable { .. }), "{error}");
 }
 
-/// Otherwise a man in the middle could read and answer everything: plain text was taken where TLS was not offered.
+/// Otherwise a man in the middle could read and answer everything: plain text was accepted where TLS was not offered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_on_another_machine_is_verified_unless_its_url_says_otherwise() {
     let (plain, encrypted) = (Server::shared().unwrap(), Server::encrypted().unwrap());
@@ -104,7 +104,7 @@ async fn a_server_on_another_machine_is_verified_unless_its_url_says_otherwise()
         for way_out in ["sslrootcert=FILE", "sslmode=require", "sslmode=disable"] {
             assert!(said.contains(way_out), "{said}");
         }
-        // This machine needs none of it.
+        // Connections to this machine need no TLS.
         let local = Options::new(database.url_at("localhost", ""));
         PostgresStore::open(local).await.unwrap();
     }

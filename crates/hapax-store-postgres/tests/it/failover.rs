@@ -1,4 +1,4 @@
-//! A primary that dies while a standby takes its place, and a server that only reads: the store goes on.
+//! A primary that dies while a standby takes over, and a server that is read-only: the store keeps working.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn url(primary: &Server, standby: &Server, database: &Database) -> String {
     )
 }
 
-/// From now on a commit waits for the standby.
+/// Makes commits wait for the standby from now on.
 async fn replicate_synchronously(database: &Database) {
     let admin = database.client().await.unwrap();
     for sql in [
@@ -77,8 +77,8 @@ async fn a_failover_to_a_synchronous_standby_loses_and_doubles_nothing() {
     worked_off(&store, &answered).await;
 }
 
-/// As after a failover by hand: the address stays, and the server behind it only reads for a while.
-/// A connection remembers that from its start, so it must not be kept.
+/// As after a manual failover: the address stays the same, and the server behind it is read-only for a while. A
+/// connection remembers that from its start, so it must not be kept.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_only_reads_is_thrown_away() {
     let database = Server::shared().unwrap().database().await.unwrap();
@@ -95,7 +95,7 @@ async fn a_connection_that_only_reads_is_thrown_away() {
                 WHERE datname = current_database() AND pid <> pg_backend_pid()";
     admin.execute(kill, &[]).await.unwrap();
     let event = Maker::default().event("evt_1");
-    // The first may still hear that its old connection is gone.
+    // The first call may still fail because its old connection is gone.
     let mut said = String::new();
     while !said.contains("read-only") {
         let error = accept(&store, event.clone()).await.unwrap_err();

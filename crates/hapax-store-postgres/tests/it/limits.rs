@@ -1,4 +1,4 @@
-//! Everything has a limit: those who wait, and for how long.
+//! Everything has a limit: the number of waiting calls, and how long they wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ async fn more_than_may_wait_are_refused_as_overloaded() {
     options.calls_max = 2;
     let store = Arc::new(PostgresStore::open(options).await.unwrap());
     let admin = database.client().await.unwrap();
-    // Whoever probes waits behind this.
+    // Probes wait behind this lock.
     admin
         .batch_execute("BEGIN; UPDATE hapax.meta SET value = 1 WHERE key = 'probed_at'")
         .await
@@ -29,7 +29,7 @@ async fn more_than_may_wait_are_refused_as_overloaded() {
             tokio::spawn(async move { store.probe().await })
         })
         .collect();
-    // Those that were refused are so at once; the two others wait for the lock.
+    // The refused calls return at once; the other two wait for the lock.
     while calls.iter().filter(|call| call.is_finished()).count() < 8 {
         tokio::task::yield_now().await;
     }
@@ -81,7 +81,7 @@ async fn a_call_waits_for_a_connection_only_so_long() {
     store.probe().await.unwrap();
 }
 
-/// As many searches and as much upkeep as there are connections of any kind, none of which comes to an end.
+/// As many searches and upkeep calls as there are connections of any kind, none of which finishes.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_search_and_no_upkeep_keeps_an_event_waiting() {
     let database = Server::shared().unwrap().database().await.unwrap();
@@ -139,7 +139,7 @@ async fn a_dropped_call_leaves_no_transaction_behind() {
         let call = accept(&store, maker.event(&format!("evt_{n}")));
         drop(tokio::time::timeout(Duration::from_micros(n * 50), call).await);
     }
-    // The only connection still works, and what was stored was stored whole.
+    // The only connection still works, and the stored events are complete.
     let leased = lease(&store, 100, LONG).await.leased;
     assert_eq!(leased.len() as u64, store.counts().await.unwrap().events);
 }

@@ -1,4 +1,4 @@
-//! Looking at few of many events: what is not asked for is not read.
+//! Finding few among many events without reading the others.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn accept_twice(store: &PostgresStore, events: &[NewEvent]) {
     }
 }
 
-/// Every event that fits, page by page.
+/// Every matching event, page by page.
 async fn all(store: &PostgresStore, query: &EventQuery, limit: u32) -> Vec<String> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
@@ -57,7 +57,7 @@ async fn events_of_a_time_are_found_without_looking_at_those_before_and_after() 
     }
     drop(store);
     until_alone(&client).await;
-    // In a table this small the server would read all of that index instead, which is not counted.
+    // With a table this small, the server would read all of that index instead, which is not counted.
     client
         .batch_execute("DROP INDEX hapax.events_received")
         .await

@@ -1,4 +1,4 @@
-//! The start: migrations, schemas that are not ours, servers that may forget, and secrets.
+//! The start: migrations, schemas that are not ours, servers that may lose commits, and secrets.
 
 use hapax_core::Operations;
 use hapax_store_postgres::{OpenError, Options, PostgresStore, SCHEMA_VERSION};

@@ -1,5 +1,5 @@
-//! The server plans a statement by how large it believes a table to be, and keeps the plan. A queue is empty now and
-//! holds a million rows a minute later: what reads the whole of a table, or of an index, must never be planned.
+//! The server plans a statement by its estimate of a table's size, and keeps the plan. A queue is empty now and holds a
+//! million rows a minute later: a plan that reads a whole table or index must never be chosen.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ const SHORT: Duration = Duration::from_millis(1);
 const LIMIT: Duration = Duration::from_secs(30);
 /// Enough for an index of more than one page.
 const MANY: u32 = 3_000;
-/// The server settles for a plan at the sixth run.
+/// The server settles on a plan at the sixth run.
 const ROUNDS: u32 = 20;
 const FEW: u32 = 60;
 const BATCH: u32 = 500;
-/// How often a lease looks for what is due.
+/// How many times a lease looks for due deliveries.
 const LOOKS: i64 = 3;
-/// A row is changed three times before it goes, and until the next vacuum each version has an entry.
+/// A row is changed three times before it is deleted, and each version has an entry until the next vacuum.
 const VERSIONS: i64 = 5;
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn what_is_one_event_s_is_found_by_its_key_however_small_a_table_is_believ
     let before = PostgresStore::open(options.clone()).await.unwrap();
     accept_twice(&before, &maker, 0..MANY).await;
     finish(&before, MANY - FEW).await;
-    // The index by time is nearly empty now; the one by key has something left on each of its pages.
+    // The index by time is nearly empty now; the one by key has entries left on each of its pages.
     client.batch_execute("VACUUM").await.unwrap();
     finish(&before, FEW).await;
     drop(before);
@@ -42,7 +42,7 @@ async fn what_is_one_event_s_is_found_by_its_key_however_small_a_table_is_believ
     client.batch_execute("SELECT pg_stat_reset()").await.unwrap();
 
     let store = PostgresStore::open(options).await.unwrap();
-    // Now it knows that nothing is waiting, and then there is.
+    // The server now knows that nothing is waiting; then deliveries arrive.
     client.batch_execute("ANALYZE").await.unwrap();
     accept_twice(&store, &maker, MANY..2 * MANY).await;
     for _ in 0..ROUNDS {
@@ -89,7 +89,7 @@ async fn accept_twice(store: &PostgresStore, maker: &Maker, numbers: Range<u32>)
     }
 }
 
-/// Leases so many that are due, extends and finishes them.
+/// Leases, extends and finishes this many due deliveries.
 async fn finish(store: &PostgresStore, count: u32) {
     let mut left = count;
     while left > 0 {
@@ -102,7 +102,7 @@ async fn finish(store: &PostgresStore, count: u32) {
     }
 }
 
-/// Takes this many over from a holder whose leases have run out.
+/// Takes this many deliveries back from a holder whose leases have expired.
 async fn rescue(store: &PostgresStore, count: u32) {
     let mut left = count as usize;
     while left > 0 {
@@ -115,7 +115,7 @@ async fn lines(client: &Client, query: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Waits for the end of the store's connections: that is when they say what they did.
+/// Waits until the store's connections are closed: that is when they report their statistics.
 pub(crate) async fn until_alone(client: &Client) {
     let others = "SELECT count(*) FROM pg_stat_activity
                   WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";

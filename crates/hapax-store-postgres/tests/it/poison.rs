@@ -1,4 +1,4 @@
-//! What the database can never store is refused alone.
+//! An item that the database can never store is refused alone.
 
 use hapax_core::store::{AcceptRequest, CONFLICTS_MAX, Claim, ConflictRecorded, ConflictingBody, Error};
 use hapax_core::{BodyHash, Store};
@@ -17,7 +17,7 @@ async fn nul_in_a_text_is_refused_and_its_neighbours_are_stored() {
     for poisoned in [4, 5, 20] {
         requests[poisoned].events[0].event_type = Some("a\0b".to_owned());
     }
-    // A request is refused whole.
+    // A request is refused as a whole.
     requests[7].events.push(maker.event("with\0nul"));
     let answers = store.accept(requests).await;
     for (n, answer) in answers.into_iter().enumerate() {

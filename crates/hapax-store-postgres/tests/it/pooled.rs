@@ -1,5 +1,4 @@
-//! Behind a real pgbouncer in transaction mode, without prepared statements, and with the work spread
-//! by bucket.
+//! Behind a real pgbouncer in transaction mode, without prepared statements, and with deliveries distributed by bucket.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,7 +44,7 @@ async fn everything_works_behind_pgbouncer_in_transaction_mode() {
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_works_behind_a_proxy_that_takes_no_options_at_the_start() {
     let server = Server::shared().unwrap();
-    // pgbouncer calls it a violation of the protocol, RDS Proxy a feature that it does not support.
+    // pgbouncer reports a protocol violation, RDS Proxy an unsupported feature.
     for refusal in ["08P01", "0A000"] {
         let database = server.database().await.unwrap();
         let proxy = Proxy::start(server.port(), refusal).await;
@@ -57,8 +56,7 @@ async fn everything_works_behind_a_proxy_that_takes_no_options_at_the_start() {
     }
 }
 
-/// Two replicas, each of which names its statements as the other does: without a look at what is
-/// between, one would run the other's.
+/// Two replicas that name their statements alike: without detecting the pooler, one would run the other's statements.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_behind_pgbouncer_share_the_work_without_overlap() {
     let server = Server::shared().unwrap();
@@ -75,7 +73,7 @@ async fn two_replicas_behind_pgbouncer_share_the_work_without_overlap() {
             let (store, maker) = (Arc::clone(&replicas[worker % 2]), Arc::clone(&maker));
             tokio::spawn(async move {
                 let mut new = 0;
-                // Every event comes from two workers, which are on the two replicas.
+                // Every event is sent by two workers, one on each replica.
                 for n in 0..20 {
                     let event = maker.event(&format!("evt_{}_{n}", worker / 2));
                     match accept(&store, event).await.unwrap() {
@@ -110,8 +108,8 @@ async fn two_replicas_behind_pgbouncer_share_the_work_without_overlap() {
     assert_eq!(ran.iter().collect::<BTreeSet<_>>().len(), 80, "each ran once");
 }
 
-/// A pooler that hides itself: what it cannot prepare is run again without, and the caller never
-/// hears of it.
+/// A pooler that hides itself: a statement that cannot be prepared is run again unprepared, and the caller never
+/// notices.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_wrongly_prepares_behind_pgbouncer_finds_out() {
     let server = Server::shared().unwrap();

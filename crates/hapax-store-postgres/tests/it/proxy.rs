@@ -1,4 +1,5 @@
-//! A proxy that refuses settings at the start of a session, as RDS Proxy and pgbouncer do, and passes all else on.
+//! A proxy that refuses settings at the start of a session, as RDS Proxy and pgbouncer do, and passes everything else
+//! on.
 
 use hapax_test_postgres::Database;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
@@ -10,7 +11,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// In front of a server, refusing settings with this SQLSTATE.
+    /// Starts in front of a server and refuses settings with this SQLSTATE.
     pub(crate) async fn start(server_port: u16, refusal: &'static str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -22,7 +23,7 @@ impl Proxy {
         Self { port }
     }
 
-    /// Where a database of the server is, through this.
+    /// The URL of a database of the server, through this proxy.
     pub(crate) fn url(&self, database: &Database) -> String {
         let (port, name) = (self.port, database.name());
         format!("postgres://postgres@127.0.0.1:{port}/{name}?sslmode=disable")
@@ -45,6 +46,6 @@ async fn serve(mut client: TcpStream, server_port: u16, refusal: &str) {
     let mut server = TcpStream::connect(("127.0.0.1", server_port)).await.unwrap();
     server.write_u32(length).await.unwrap();
     server.write_all(&start).await.unwrap();
-    // Either may go first.
+    // Either side may close first.
     drop(copy_bidirectional(&mut client, &mut server).await);
 }

@@ -1,4 +1,4 @@
-//! Purging beside other replicas, and several sources at once.
+//! Purging alongside other replicas, and several sources at once.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn what_another_replica_deletes_is_left_to_it_and_the_rest_goes() {
     other.batch_execute(&hold("events")).await.unwrap();
     let rest = u64::from(EVENTS) - HELD;
     assert_eq!(until_nothing_more(&store, Timestamp::default()).await, (rest, 0));
-    // It did not get that far: what it held goes in the next pass.
+    // The other purge rolls back: the events it had locked are deleted in the next pass.
     other.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(until_nothing_more(&store, Timestamp::default()).await, (HELD, 0));
 
@@ -71,7 +71,7 @@ async fn a_source_that_is_behind_keeps_no_other_waiting() {
     }
 }
 
-/// Purges in small portions; how many events and ledger entries went.
+/// Purges in small portions. Returns the number of deleted events and ledger entries.
 async fn until_nothing_more(store: &PostgresStore, ledger_before: Timestamp) -> (u64, u64) {
     let mut sum = (0, 0);
     loop {

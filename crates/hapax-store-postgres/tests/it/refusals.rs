@@ -1,4 +1,4 @@
-//! What the database refuses is told in its own words, with the statement's name and without what was bound to it.
+//! Refusals by the database are reported in its own words, with the statement's name and without bound values.
 
 use std::error::Error as _;
 
@@ -27,7 +27,7 @@ async fn a_statement_that_the_server_can_never_run_is_no_outage_and_is_named() {
         "{message}"
     );
     assert!(message.contains("ERROR 42P01: relation"), "{message}");
-    // It is put right, and the store goes on.
+    // Once it is fixed, the store continues.
     admin
         .batch_execute("ALTER TABLE hapax.gone RENAME TO work")
         .await
@@ -66,7 +66,7 @@ async fn an_error_of_the_database_is_told_without_what_was_bound() {
     }
 }
 
-/// A prepared statement whose columns have changed is prepared again, and no one hears of it.
+/// A prepared statement whose columns have changed is prepared again, and the caller never notices.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_column_that_changes_its_type_disturbs_no_running_store() {
     let database = Server::shared().unwrap().database().await.unwrap();

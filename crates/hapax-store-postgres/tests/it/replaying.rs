@@ -1,4 +1,4 @@
-//! A bulk replay and the lanes that it locks: whoever accepts into one of them waits for the whole of a portion.
+//! A replay job and the lanes that it locks: an accept into one of them waits for the whole portion.
 
 use hapax_core::store::{ReplayMode, ReplayOrder, Replayed};
 use hapax_core::{EventId, Lane, OnDead, Store as _};
@@ -7,7 +7,7 @@ use hapax_test_postgres::Server;
 
 use crate::bench::{LONG, Maker, accept, done, lease, open};
 
-/// Statements for which a portion may hold its lanes, however many events it puts back.
+/// The number of statements for which a portion may hold its lanes, however many events it replays.
 const STATEMENTS_MAX: usize = 20;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,7 +38,7 @@ async fn a_portion_of_a_replay_holds_its_lanes_for_a_fixed_number_of_statements(
     assert!(many.iter().all(|count| *count <= STATEMENTS_MAX), "{many:?}");
 }
 
-/// An event in a lane of its own, accepted twice, delivered once.
+/// An event in its own lane, accepted twice, delivered once.
 async fn completed_in_lane(store: &PostgresStore, maker: &Maker, name: &str) -> EventId {
     let mut event = maker.event(name);
     event.deliveries[0].lane = Some(Lane {

@@ -1,4 +1,4 @@
-//! Several replicas on one database share the work and fence each other.
+//! Several replicas on one database share the deliveries and fence each other.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -81,7 +81,7 @@ async fn a_zombie_is_fenced_by_the_replica_that_took_over() {
     let (zombie, other) = (open(&database).await, open(&database).await);
     accept(&zombie, Maker::default().event("evt_1")).await.unwrap();
     let stale = lease(&zombie, 1, Duration::ZERO).await.leased.remove(0);
-    // Until the server's clock has gone on by a microsecond.
+    // Until the server's clock has advanced by a microsecond.
     while other.rescue(10).await.unwrap().is_empty() {}
     let order = LeaseOrder {
         owner: Owner(2),

@@ -1,4 +1,4 @@
-//! An encrypted store: no row of any table shows what was said.
+//! An encrypted store: no row of any table reveals any content.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ async fn no_table_shows_what_was_in_plain_once_it_is_encrypted() {
     assert!(!is_shown(&dump(&database)));
 }
 
-/// What `pg_dump` writes: every row of every table.
+/// The output of `pg_dump`: every row of every table.
 fn dump(database: &Database) -> Vec<u8> {
     let dump = database.dump().unwrap();
     let has_rows = dump.windows(5).any(|window| window == b"evt_1");

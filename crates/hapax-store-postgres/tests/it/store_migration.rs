@@ -1,4 +1,4 @@
-//! Copies: half of one is not served.
+//! Store migration: an unfinished one is not served.
 
 use hapax_core::StoreMigration;
 use hapax_core::store::{Census, ImportBegun, ImportMark, MigrationCursor, Origin, Purpose};
