@@ -1,4 +1,4 @@
-//! Accept: for each shard one call, which claims, stores and enqueues.
+//! Accept: one call per shard, which claims, stores and enqueues.
 
 mod call;
 mod habit;
@@ -21,10 +21,10 @@ use call::Claimed;
 pub(crate) use call::index_name;
 pub(crate) use habit::Habit;
 
-/// An event's place: which request, and which of its events.
+/// An event's place in the call: the request, and the event within it.
 type Seat = (usize, usize);
 
-/// The answer to one event, unless its shard failed.
+/// The answer for one event, unless its shard failed.
 type ClaimResult = Result<Claim, Error>;
 
 pub(crate) async fn accept(
@@ -68,7 +68,7 @@ pub(crate) async fn accept(
         .map(|(shard, events)| claim(link, options, habit, shard, events));
     let claims = futures_util::future::join_all(calls).await;
     let mut claims: Vec<(Seat, Outcome)> = claims.into_iter().flatten().collect();
-    // Lanes keep the order of requests, and of events in a request.
+    // Lanes keep the order of requests, and of events within a request.
     claims.sort_by_key(|(seat, _)| *seat);
     for (seat, outcome) in claims {
         if let (Outcome::Claimed(new, claimed), Ok(bodies)) = (&outcome, &bodies)
@@ -81,7 +81,7 @@ pub(crate) async fn accept(
     answers.into_iter().map(whole).collect()
 }
 
-/// A request's answer: all of its claims, or what went wrong first.
+/// A request's answer: all of its claims, or its first failure.
 fn whole(claims: Vec<Option<ClaimResult>>) -> Result<Vec<Claim>, Error> {
     let unanswered = || Err(damaged("the answer to an accept").into_error());
     claims
@@ -93,7 +93,7 @@ fn whole(claims: Vec<Option<ClaimResult>>) -> Result<Vec<Claim>, Error> {
 /// An event to accept.
 pub(super) struct Candidate {
     event: NewEvent,
-    /// The event that has its body, which holds its work.
+    /// The event that has the same body, because of which its deliveries are held.
     same_body_as: Option<EventId>,
 }
 
@@ -107,7 +107,7 @@ impl Candidate {
     }
 }
 
-/// What became of an event in its shard.
+/// The result for an event in its shard.
 enum Outcome {
     Claimed(Box<Candidate>, Claimed),
     Failed(Arc<Failure>),
@@ -142,7 +142,7 @@ async fn claim(
     }
 }
 
-/// The claim; its deliveries join their lanes first.
+/// The claim. Its deliveries join their lanes first.
 async fn settle(link: &Link, outcome: Outcome) -> ClaimResult {
     let (candidate, claimed) = match outcome {
         Outcome::Claimed(candidate, claimed) => (candidate, claimed),
@@ -176,7 +176,8 @@ async fn settle(link: &Link, outcome: Outcome) -> ClaimResult {
     })
 }
 
-/// What was handed over with an event that is not answered runs nowhere: it is given back, so that someone leases it.
+/// Deliveries leased with an event that is not answered run nowhere: they are given back, so that another lease gets
+/// them.
 async fn give_back(link: &Link, event: &NewEvent, claimed: Claimed) {
     let Claimed::New(_, tokens) = claimed else {
         return;
@@ -199,7 +200,7 @@ async fn give_back(link: &Link, event: &NewEvent, claimed: Claimed) {
     }
 }
 
-/// A copy is answered once the first has its place in every lane, so that what comes after the answer comes behind it.
+/// A duplicate is answered once the first event has its position in every lane, so that later events come behind it.
 async fn seen(link: &Link, event: &NewEvent, entry: LedgerEntry) -> ClaimResult {
     if event.deliveries.iter().any(|delivery| delivery.lane.is_some()) {
         lanes::join_all(link, entry.id)
@@ -215,7 +216,7 @@ fn another_events(id: EventId) -> Error {
     }
 }
 
-/// One failure, told to everyone whom it hit.
+/// One failure, returned to every caller that it affects.
 pub(crate) fn shared(failure: &Failure) -> Error {
     match failure {
         Failure::TooMany => Error::Overloaded,

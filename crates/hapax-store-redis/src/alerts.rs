@@ -1,4 +1,4 @@
-//! What is known of alerts: small values by name, swapped, in the first shard.
+//! Alert state: small values by name, replaced by compare-and-swap, in the first shard.
 
 use hapax_core::store::{ALERTS_MAX, AlertState, KEYRING_NAME};
 
@@ -8,13 +8,13 @@ use crate::reply;
 use crate::shards::HOME;
 use crate::snapshot::{Change, Command, Made, ROUNDS_MAX};
 
-/// Name → the value behind a mark, since nothing that is kept may be empty.
+/// Name → the value after a marker byte, since stored values must not be empty.
 const ALERTS: &str = "F";
 const MARK: u8 = b'=';
-/// Changes whenever an alert is added, so that two at once do not both take the last place.
+/// Changes whenever an alert is added, so that two concurrent calls do not both take the last slot.
 const VERSION: (&str, &str) = ("m", "alerts");
 
-/// Puts one value in the place of another; whether it did.
+/// Replaces one value with another and returns whether it did.
 pub(crate) async fn swap(
     link: &Link,
     name: &str,
@@ -54,7 +54,7 @@ pub(crate) async fn swap(
     Err(Failure::Contended)
 }
 
-/// What is known of every alert, by name.
+/// The state of every alert, by name.
 pub(crate) async fn list(link: &Link) -> Result<Vec<AlertState>, Failure> {
     let command = Command::new("HGETALL", ALERTS);
     let kept = reply::pairs(link.read(HOME, vec![command]).await?.next()?)?;

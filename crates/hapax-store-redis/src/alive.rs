@@ -1,4 +1,4 @@
-//! Who lives, and what the dead had leased: on each shard by itself, since each fails by itself.
+//! Which owners are alive, and the leases of those that are not: per shard, since each shard fails independently.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) async fn report(link: &Arc<Link>, report: AliveReport) -> Result<Vec<
     rescue::settle_all(link, answers).await
 }
 
-/// An owner as scripts write it: their numbers are too short for it.
+/// An owner as scripts write it: a Lua number cannot hold it exactly.
 pub(crate) fn name(owner: Owner) -> String {
     format!("{:016x}", owner.0)
 }

@@ -1,4 +1,4 @@
-//! The audit trail: who did what, newest first, each entry chained to the one before. In the first shard, by number.
+//! The audit trail: who did what, newest first, each entry chained to the previous one. In the first shard, by number.
 
 use hapax_core::store::{
     AUDIT_KEEP, AuditEntry, AuditHead, AuditLink, AuditNumbered, AuditRecord, Cursor, expired_audit,
@@ -12,15 +12,15 @@ use crate::{json, reply};
 
 /// Entries by number.
 pub(crate) const TRAIL: &str = "A";
-/// The chain, and its last entry in it.
+/// The chain, and its last entry.
 const CHAIN: &str = "E";
 const HEAD: &str = "head";
-/// Entries on one page at most.
+/// The maximum number of entries per page.
 const PAGE_MAX: u32 = 1_000;
-/// Entries that one call of `purge` looks at.
+/// Entries that one call of `purge` examines.
 const PURGED_MAX: u32 = 1_000;
 
-/// Writes an entry behind the last one, if that is still the last; otherwise again.
+/// Appends an entry if the head is unchanged; otherwise tries again.
 pub(crate) async fn record(link: &Link, entry: AuditEntry) -> Result<AuditLink, Failure> {
     for _ in 0..ROUNDS_MAX {
         let mut snapshot = link.read_and_take(HOME, vec![get_head()], 1).await?;
@@ -53,8 +53,8 @@ fn get_head() -> Command {
     Command::new("HGET", CHAIN).arg(HEAD)
 }
 
-/// The head, and the bytes that were read. One that someone damaged stops no one from working: the chain begins again, and
-/// is found broken there.
+/// The head, and the bytes that were read. A damaged head does not stop the store: the chain begins again, and
+/// verification reports the break there.
 fn read_head(snapshot: &mut Snapshot) -> Result<(AuditHead, Vec<u8>), Failure> {
     let bytes = reply::optional_bytes(snapshot.next()?)?.unwrap_or_default();
     Ok((AuditHead::from_bytes(&bytes).unwrap_or_default(), bytes))
@@ -64,7 +64,7 @@ fn put_head(head: AuditHead) -> Command {
     Command::new("HSET", CHAIN).arg(HEAD).arg(head.to_bytes())
 }
 
-/// Takes an entry in, which may hang in the chain of another store.
+/// Imports an entry, which may belong to another store's chain.
 pub(crate) async fn import(link: &Link, entry: &AuditNumbered) -> Result<(), Failure> {
     let mut change = Change::default();
     change.then(keep(entry)?);
@@ -77,19 +77,18 @@ pub(crate) async fn import(link: &Link, entry: &AuditNumbered) -> Result<(), Fai
     Ok(())
 }
 
-/// What keeps an entry.
+/// The command that stores an entry.
 pub(crate) fn keep(entry: &AuditNumbered) -> Result<Command, Failure> {
     let member = json::write(&(entry.number, &entry.record))?;
     Ok(Command::new("ZADD", TRAIL).number(entry.number).arg(member))
 }
 
-/// An entry as it is kept.
+/// Decodes a stored entry.
 pub(crate) fn read(member: &[u8]) -> Result<AuditNumbered, Failure> {
     let (number, record) = json::read(member, "an entry of the audit trail")?;
     Ok(AuditNumbered { number, record })
 }
 
-/// Reads a page.
 pub(crate) async fn audit(
     link: &Link,
     after: Option<Cursor>,
@@ -115,7 +114,7 @@ pub(crate) async fn audit(
     Ok((records, last.filter(|_| !is_last)))
 }
 
-/// Deletes the oldest entries that were kept for long enough.
+/// Deletes the oldest entries once they have expired.
 pub(crate) async fn purge(link: &Link) -> Result<(), Failure> {
     let command = Command::new("ZRANGE", TRAIL).number(0).number(PURGED_MAX - 1);
     let mut snapshot = link.read(HOME, vec![command]).await?;

@@ -1,8 +1,8 @@
-//! Bodies whose sender does not sign the id: the same body under another id is flagged.
+//! Bodies from providers that do not sign the id: the same body under another id is flagged.
 //!
-//! A body is in the shard that its hash says, the event that is flagged in its own. A note that came only half way is
-//! finished when it is repeated. Names that are bound to a body are kept with them. Where the same body is held instead,
-//! the accept claims it first ([`claim`]).
+//! A body is in the shard given by its hash, a flagged event in its own. An interrupted note is completed when it is
+//! repeated. Names bound to a body are stored here too. If events with the same body are to be held instead, the accept
+//! claims the body first ([`claim`]).
 
 mod claim;
 
@@ -22,12 +22,12 @@ use crate::spread::by_shard;
 
 pub(crate) use claim::{BodyClaim, claim, name as name_claim, rename};
 
-/// Bodies by the time when they may be forgotten.
+/// Bodies by expiry time.
 const EXPIRING: &str = "X";
-/// Bodies that one call of `purge` forgets in each shard.
+/// Bodies that one call of `purge` deletes in each shard.
 const PURGED_MAX: u32 = 1_000;
 
-/// Remembers the first event of each body and flags the later ones.
+/// Remembers the first event of each body and flags later events with the same body.
 pub(crate) async fn note(link: &Link, notes: Vec<BodyNote>) -> Result<(), Failure> {
     let calls = by_shard(notes, |note| shard_of(link, note.raw_hash));
     let calls = calls
@@ -50,14 +50,14 @@ async fn note_some(link: &Link, shard: Shard, notes: Vec<(usize, BodyNote)>) -> 
     Ok(())
 }
 
-/// Whether a name is bound to this body, by now at the latest.
+/// Returns whether a name is bound to this body, binding it now if it was free.
 pub(crate) async fn bind(link: &Link, note: &BodyNote) -> Result<bool, Failure> {
     let shard = shard_of(link, note.raw_hash);
     let bound = link.apply_one(shard, keep(note)).await? == Made::Yes;
     Ok(bound || first(link, shard, note).await?.is_none())
 }
 
-/// What keeps a body, unless it is known.
+/// The change that stores a body, unless it is known.
 pub(crate) fn keep(note: &BodyNote) -> Change {
     let key = key(&note.scope, note.raw_hash);
     let mut change = Change::default().when(key.clone(), *note.raw_hash.as_bytes(), "");
@@ -78,17 +78,17 @@ fn value(note: &BodyNote) -> Vec<u8> {
     [&note.id.as_bytes()[..], &note.until.as_micros().to_be_bytes()].concat()
 }
 
-/// In which shard a body is: the same for all whose hashes begin with the same byte.
+/// The shard of a body: the same for all bodies whose hashes begin with the same byte.
 pub(crate) fn shard_of(link: &Link, hash: BodyHash) -> Shard {
     Shard(hash.as_bytes()[0] % link.shards().count())
 }
 
-/// The hash that a body is in: they follow each other as the hashes of bodies do.
+/// The key of the hash that a body is in. These keys sort as the hashes of bodies do.
 pub(crate) fn key(scope: &Scope, hash: BodyHash) -> String {
     format!("B{scope}\0{:02x}", hash.as_bytes()[0])
 }
 
-/// A body as it is kept: its hash, and the first event's id and the end of the note.
+/// Decodes a stored body: its hash, and the first event's id and the end of the note.
 pub(crate) fn read(scope: &Scope, hash: &[u8], value: &[u8]) -> Result<BodyNote, Failure> {
     let unreadable = || damaged("a body that is remembered");
     let hash: [u8; 32] = hash.try_into().map_err(|_| unreadable())?;
@@ -112,7 +112,7 @@ async fn first(link: &Link, shard: Shard, note: &BodyNote) -> Result<Option<Even
     Ok(Some(first).filter(|first| *first != note.id))
 }
 
-/// Those of these bodies that are remembered.
+/// The subset of these bodies that are remembered.
 pub(crate) async fn remembered(
     link: &Link,
     bodies: Vec<(Scope, BodyHash)>,
@@ -147,12 +147,12 @@ async fn flag(link: &Link, id: EventId, earlier: EventId) -> Result<(), Failure>
             .arg("s")
             .arg(*earlier.as_bytes()),
     );
-    // Whoever was faster has flagged it, or deleted it.
+    // If another process was faster, it has flagged the event or deleted it.
     link.apply_one(shard, change).await?;
     Ok(())
 }
 
-/// Forgets bodies whose time is over, some of them in each shard; whether there may be more.
+/// Deletes some expired bodies in each shard. Returns whether there may be more.
 pub(crate) async fn purge(link: &Arc<Link>) -> Result<bool, Failure> {
     let purged = on_each(link, purge_some).await?;
     Ok(purged.into_iter().any(|purged| purged == PURGED_MAX as usize))

@@ -1,4 +1,4 @@
-//! How the servers of a store are: what `hapax doctor` shows of them.
+//! The condition of a store's servers, as `hapax doctor` shows it.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +10,40 @@ use crate::link::Link;
 use crate::open::{info, setting};
 use crate::url::Node;
 
-/// One server that has a shard.
+/// A server that has a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Its address.
     pub node: String,
-    /// Its version.
     pub version: String,
-    /// When what it has answered is on its disk.
+    /// When answered writes are on its disk.
     pub flushed: Flushed,
     /// Replicas that follow it.
     pub replicas: u64,
-    /// Without this many it takes no writes; none where it does not say.
+    /// Without this many replicas it accepts no writes; `None` if it does not say.
     pub replicas_required: Option<u64>,
     /// Bytes in use.
     pub memory_used: u64,
-    /// Bytes that it may use; none without a limit.
+    /// The limit in bytes; `None` without a limit.
     pub memory_max: Option<u64>,
 }
 
-/// When what a server has answered is on its disk.
+/// When answered writes are on a server's disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushed {
     /// Before the answer.
     Always,
     /// Within about a second.
     EverySecond,
-    /// When the system likes to.
+    /// When the operating system decides.
     BySystem,
     /// Never: there is no append-only file.
     Never,
-    /// There is an append-only file, and the server does not say when it is flushed.
+    /// There is an append-only file, but the server does not say when it is flushed.
     Unsaid,
 }
 
 impl RedisStore {
-    /// How each server is that has a shard.
+    /// The condition of each server that has a shard.
     pub async fn condition(&self) -> Result<Vec<Condition>, Error> {
         self.run(async move |link, _| {
             let mut all = Vec::new();

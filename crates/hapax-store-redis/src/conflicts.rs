@@ -1,4 +1,5 @@
-//! Other bodies under a known identity: kept apart, looked at, released. Beside the event, also when that is gone.
+//! Conflicts: other bodies under a known identity, stored apart, read and released. Stored with the event, even when
+//! the event itself is gone.
 
 use std::collections::HashMap;
 
@@ -18,22 +19,22 @@ use crate::snapshot::{Change, Command, Made, ROUNDS_MAX, Room};
 use crate::spread::by_shard;
 use crate::{Options, packed, reply};
 
-/// Variants of one event that are read with one command: the stack of a script is short.
+/// Conflicts of one event that are read with one command: a script's stack is small.
 const GROUP_MAX: usize = 1_000;
 
-/// Variants of one event, each with its place in the call.
+/// Conflicts of one event, each with its place in the call.
 struct Group {
     event: EventId,
     other_bodies: Vec<(usize, ConflictingBody)>,
 }
 
-/// What becomes of the variants of one event, if no one is faster.
+/// What to do with the conflicts of one event, if no other process is faster.
 struct Plan {
     change: Change,
     answers: Vec<ConflictRecorded>,
 }
 
-/// Keeps variants, each body once. One answer for each, in order.
+/// Stores conflicts, each body once. Returns one answer per conflict, in order.
 pub(crate) async fn record_conflicts(
     link: &Link,
     options: &Options,
@@ -70,7 +71,7 @@ fn by_event(other_bodies: impl Iterator<Item = (usize, ConflictingBody)>) -> Vec
             group.other_bodies.push((place, other_body));
             continue;
         }
-        // A further group of the same event is overtaken by the one before it, and tried again.
+        // A further group of the same event loses the race against the one before it, and is tried again.
         places.insert(event, groups.len());
         groups.push(Group {
             event,
@@ -80,7 +81,7 @@ fn by_event(other_bodies: impl Iterator<Item = (usize, ConflictingBody)>) -> Vec
     groups
 }
 
-/// Keeps the variants of one shard: two calls for all of them, and again for those where someone was faster.
+/// Stores the conflicts of one shard: two calls for all of them, and again for those where another process was faster.
 async fn keep_all(
     link: &Link,
     options: &Options,
@@ -106,7 +107,7 @@ async fn keep_all(
     answers
 }
 
-/// Reads, decides and writes. Those groups stay where someone was faster.
+/// Reads, decides and writes. Groups where another process was faster remain.
 async fn keep_once(
     link: &Link,
     options: &Options,
@@ -141,7 +142,7 @@ async fn keep_once(
         }
         for ((place, other_body), answer) in group.other_bodies.into_iter().zip(plan.answers) {
             let asked = wait(&other_body);
-            // Of one that is not kept, no replica need have anything.
+            // If a conflict is not stored, no replica needs to have it.
             let is_safe = answer == ConflictRecorded::Full || have >= asked;
             let few = || Failure::FewReplicas { asked, have }.into_error();
             answers.push((place, is_safe.then_some(answer).ok_or_else(few)));
@@ -152,7 +153,7 @@ async fn keep_once(
 }
 
 impl Group {
-    /// Reads the names of the event's fields, its version, and what is kept of these bodies.
+    /// Reads the names of the event's fields, its version, and what is stored of these bodies.
     fn look(&self) -> [Command; 2] {
         let event = event_key(self.event);
         let known = Command::new("HMGET", event.clone()).arg("v");
@@ -162,11 +163,11 @@ impl Group {
         [Command::new("HKEYS", event), known]
     }
 
-    /// Decides about each variant in turn. `number` is the first of as many as there are variants.
+    /// Decides on each conflict in turn. `number` is the first of as many numbers as there are conflicts.
     fn plan(&self, mut kept: usize, known: Vec<Value>, number: u64) -> Result<Plan, Failure> {
         let mut known = known.into_iter().map(reply::optional_bytes);
         let version = known.next().transpose()?.flatten().unwrap_or_default();
-        // For each body: what was stored, what is to be, and the variant that brings it.
+        // For each body: the stored value, the new value, and the conflict that brings it.
         let mut bodies: HashMap<BodyHash, (Option<Vec<u8>>, Conflict, &ConflictingBody)> = HashMap::new();
         let mut answers = Vec::with_capacity(self.other_bodies.len());
         for (((_, other_body), stored), number) in self.other_bodies.iter().zip(known).zip(number..) {
@@ -196,7 +197,7 @@ impl Group {
             }
         }
         if answers.contains(&ConflictRecorded::Kept) {
-            // The event's version changes too: so neither its end nor another variant comes in between.
+            // The event's version changes too, so that neither its deletion nor another conflict can come in between.
             change = change.when(event.clone(), "v", version);
             change.then(Command::new("HSET", event).arg("v").number(number));
         }
@@ -204,7 +205,7 @@ impl Group {
     }
 }
 
-/// How many of an event's fields are conflicts.
+/// The number of conflicts among an event's fields.
 fn count(fields: Value) -> Result<usize, Failure> {
     let mut conflicts = 0;
     for field in reply::list(fields)? {
@@ -213,7 +214,7 @@ fn count(fields: Value) -> Result<usize, Failure> {
     Ok(conflicts)
 }
 
-/// Writes what is known of a body that was kept before, if it is still so.
+/// Replaces the record of a stored body, if it is unchanged.
 fn replace(
     change: &mut Change,
     first: EventId,
@@ -227,7 +228,7 @@ fn replace(
     Ok(())
 }
 
-/// What is known of a body that is new.
+/// The record of a new body.
 fn first(other_body: &ConflictingBody, number: u64) -> Conflict {
     Conflict {
         seen: 1,
@@ -239,7 +240,7 @@ fn first(other_body: &ConflictingBody, number: u64) -> Conflict {
     }
 }
 
-/// What keeps a variant.
+/// Stores a conflict.
 pub(crate) fn add(
     change: &mut Change,
     other_body: &ConflictingBody,
@@ -253,12 +254,12 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Where a variant's identity, headers and body are.
+/// The key of a conflict's identity, headers and body.
 pub(crate) fn contents_key(first: EventId, raw_hash: BodyHash) -> Vec<u8> {
     [b"C", &first.as_bytes()[..], raw_hash.as_bytes()].concat()
 }
 
-/// A variant from its two parts.
+/// A conflict from its two parts.
 pub(crate) fn other_body(
     first: EventId,
     raw_hash: BodyHash,
@@ -280,7 +281,7 @@ pub(crate) fn other_body(
     })
 }
 
-/// As `get` shows it.
+/// The form that `get` shows.
 pub(crate) fn view(raw_hash: BodyHash, conflict: &Conflict) -> Result<ConflictView, Failure> {
     let released_as = conflict.released_as.as_ref().map(|id| sixteen(id)).transpose()?;
     Ok(ConflictView {
@@ -292,7 +293,7 @@ pub(crate) fn view(raw_hash: BodyHash, conflict: &Conflict) -> Result<ConflictVi
     })
 }
 
-/// A quarantined body.
+/// A conflicting body.
 pub(crate) async fn conflict(
     link: &Link,
     id: EventId,
@@ -312,7 +313,7 @@ pub(crate) async fn conflict(
     other_body(id, raw_hash, &known, &contents).map(Some)
 }
 
-/// Notes as which event a body was released.
+/// Records the event as which a body was released.
 pub(crate) async fn mark_released(
     link: &Link,
     id: EventId,

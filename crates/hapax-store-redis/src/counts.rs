@@ -1,8 +1,8 @@
-//! Counts: how much of everything there is. What changes keeps its own count, in the hash `n` of its shard; nothing here
-//! walks the ledger or the payloads.
+//! Counts of everything. Whatever changes maintains its own count, in the hash `n` of its shard; nothing here walks the
+//! ledger or the payloads.
 //!
-//! The size is the memory that the masters use in all (`used_memory`), with whatever else is kept on them: Redis does not
-//! say how much of it is ours.
+//! The size is the total memory that the masters use (`used_memory`), including anything else stored on them: Redis
+//! does not say how much of it is ours.
 
 mod oldest;
 
@@ -20,14 +20,14 @@ use crate::shards::Shard;
 use crate::snapshot::Command;
 use oldest::Oldest;
 
-/// Running and dead deliveries of a shard among which the oldest is looked for: the first whose lease ends, the first
+/// Running and dead deliveries of a shard among which the oldest is searched: the first whose leases end, the first
 /// that died.
 const ENDED_MAX: usize = 10_000;
 
 /// Deliveries to one destination in one state.
 type Kind = (DestinationId, DeliveryState);
 
-/// How much there is in a shard, or in several.
+/// The counts of one shard, or of several.
 #[derive(Debug, Default)]
 struct Part {
     deliveries: BTreeMap<Kind, i64>,
@@ -75,7 +75,7 @@ async fn part(link: &Link, shard: Shard) -> Result<Part, Failure> {
 }
 
 impl Part {
-    /// Takes in one of the counts that a shard keeps.
+    /// Adds one of the counts that a shard keeps.
     fn count(&mut self, name: &[u8], count: &[u8]) -> Result<(), Failure> {
         let name = std::str::from_utf8(name).ok();
         let count = std::str::from_utf8(count)
@@ -93,7 +93,7 @@ impl Part {
         Ok(())
     }
 
-    /// Destinations with deliveries that wait.
+    /// Destinations with waiting deliveries.
     fn waited_for(&self) -> Vec<DestinationId> {
         let mut all: Vec<DestinationId> = self.deliveries.keys().map(|(to, _)| to.clone()).collect();
         all.dedup();
@@ -101,7 +101,7 @@ impl Part {
         all
     }
 
-    /// The states of a destination's deliveries that wait.
+    /// The states of a destination's waiting deliveries.
     fn waiting(&self, to: &DestinationId) -> Vec<DeliveryState> {
         let count = |state| self.deliveries.get(&(to.clone(), state)).copied().unwrap_or(0);
         let states = [DeliveryState::Pending, DeliveryState::Retrying].into_iter();

@@ -1,4 +1,4 @@
-//! Dead letters: finding finished deliveries, and deciding that they do not matter, or do.
+//! Dead letters: finding finished deliveries, and discarding or restoring them.
 
 mod dispose;
 mod ended;
@@ -20,12 +20,12 @@ use ended::{EndPosition, Ended, Walk};
 pub(crate) use dispose::dispose;
 pub(crate) use groups::dead_groups;
 
-/// Deliveries on one page at most.
+/// The maximum number of deliveries per page.
 const PAGE_MAX: u32 = 1_000;
 /// Events whose rows are read in one call.
 const ROWS_MAX: usize = 200;
 
-/// A page of dead or discarded deliveries, the last to end first.
+/// A page of dead or discarded deliveries, the most recently finished first.
 pub(crate) async fn deliveries(
     link: &Arc<Link>,
     query: &DeadQuery,
@@ -45,7 +45,7 @@ pub(crate) async fn deliveries(
     Ok((views(link, page, query.state).await?, next))
 }
 
-/// The newest of all shards, as far as every shard was walked, and where to go on.
+/// The newest deliveries of all shards, as far as every shard was walked, and the cursor.
 fn merge(walks: Vec<Walk>, limit: usize) -> (Vec<Ended>, Option<Cursor>) {
     let stopped_at = walks.iter().filter_map(|walk| walk.stopped_at).max();
     let mut all: Vec<Ended> = walks.into_iter().flat_map(|walk| walk.found).collect();
@@ -61,7 +61,7 @@ fn merge(walks: Vec<Walk>, limit: usize) -> (Vec<Ended>, Option<Cursor>) {
     (all, next.map(EndPosition::to_cursor))
 }
 
-/// As they are now; what is not in the state any more is left out.
+/// Their current views. A delivery that is no longer in the state is left out.
 async fn views(
     link: &Arc<Link>,
     page: Vec<Ended>,

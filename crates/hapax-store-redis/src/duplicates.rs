@@ -1,5 +1,5 @@
-//! Tallies of copies, gathered above and added here: off the hot path, lossy by design. Beside the ledger, so that they
-//! stay as long as its entry.
+//! Duplicate tallies, gathered by the caller and added here: off the hot path, lossy by design. Stored with the ledger,
+//! so that they last as long as its entry.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Tally {
     gaps: Vec<u64>,
 }
 
-/// Adds copies. A key that the ledger has forgotten meanwhile is left out: nothing would ever delete its tally.
+/// Adds duplicates. A key that the ledger has since forgotten is skipped: nothing would ever delete its tally.
 pub(crate) async fn note(link: &Arc<Link>, notes: Vec<DuplicateNote>) -> Result<(), Failure> {
     let calls = by_shard(notes, |note| link.shards().of_key(note.key));
     let calls = calls.into_iter().map(|(shard, notes)| add(link, shard, notes));
@@ -52,12 +52,12 @@ pub(crate) async fn copies(link: &Link, key: Key) -> Result<Option<DuplicateTall
     read(snapshot.next()?)
 }
 
-/// What reads a tally.
+/// The command that reads a tally.
 pub(crate) fn look(key: Key) -> Command {
     Command::new("HGET", tallies(key)).arg(*key.as_bytes())
 }
 
-/// What was read.
+/// Decodes a tally.
 pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failure> {
     let Some(bytes) = reply::optional_bytes(value)? else {
         return Ok(None);
@@ -70,7 +70,7 @@ pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failur
     }))
 }
 
-/// What keeps a tally.
+/// The command that stores a tally.
 pub(crate) fn keep(key: Key, tally: &DuplicateTally) -> Result<Command, Failure> {
     let tally = Tally {
         copies: tally.count,

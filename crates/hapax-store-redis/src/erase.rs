@@ -1,4 +1,4 @@
-//! Erasing events: what they brought goes at once. An append-only file has it until it is rewritten.
+//! Erasing events: their contents are deleted at once. An append-only file keeps them until it is rewritten.
 
 use hapax_core::store::{Erased, Unfinished};
 use hapax_core::{Attempt, DeliveryState, DestinationId, EventId, Headers};
@@ -14,7 +14,7 @@ use crate::replay::leave_list;
 use crate::snapshot::{Change, Command, Made, ROUNDS_MAX, Snapshot};
 use crate::work::{Outcome, Work, ended_member, member};
 
-/// Erases events, each by itself.
+/// Erases events independently of each other.
 pub(crate) async fn erase(
     link: &Link,
     events: &[EventId],
@@ -55,7 +55,7 @@ async fn erase_one(link: &Link, id: EventId, unfinished: Unfinished) -> Result<E
     Err(Failure::Contended)
 }
 
-/// What to write, and the lanes that go on.
+/// The change to write, and the lanes that continue.
 struct Plan {
     change: Change,
     steps: Vec<Step>,
@@ -92,7 +92,7 @@ fn plan(row: &EventRow, snapshot: &Snapshot) -> Result<Plan, Failure> {
 }
 
 impl Plan {
-    /// Headers, body, indexed values, conflicts, and what destinations said.
+    /// Deletes headers, body, indexed values, conflicts, and the responses of destinations.
     fn forget_content(&mut self, row: &EventRow) -> Result<(), Failure> {
         let event = event_key(row.id);
         self.change.then(
@@ -126,7 +126,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Ends work that is not finished, as `finish` in `scripts/work.lua` does.
+    /// Ends an unfinished delivery, as `finish` in `scripts/work.lua` does.
     fn end(
         &mut self,
         id: EventId,
@@ -157,7 +157,7 @@ impl Plan {
         self.discard(id, to, outcome_field(to, work.token()), outcome)
     }
 
-    /// Writes an outcome as a discarded one.
+    /// Rewrites an outcome as discarded.
     fn discard(
         &mut self,
         id: EventId,
@@ -179,7 +179,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Takes it out of its lane, if it has one.
+    /// Removes it from its lane, if it has one.
     fn leave_lane(&mut self, id: EventId, to: &DestinationId, outcome: &Outcome, snapshot: &Snapshot) {
         let Some(lane) = outcome.stay.lane() else {
             return;

@@ -1,4 +1,4 @@
-//! An event as it is stored: one hash, with its payload, its work, its outcomes and its attempts.
+//! An event as it is stored: one hash, with its payload, its deliveries, its outcomes and its attempts.
 
 mod head;
 
@@ -25,14 +25,14 @@ pub(crate) struct EventRow {
     /// The head as it is stored.
     pub(crate) packed_head: Vec<u8>,
     pub(crate) accepted_at: Timestamp,
-    /// The last one that its deliveries were given.
+    /// The last generation given to its deliveries.
     pub(crate) generation: Generation,
     /// Changes with every change of its deliveries; empty before the first.
     pub(crate) version: Vec<u8>,
-    /// Headers and body, where they were asked for.
+    /// Headers and body, if they were requested.
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) work: BTreeMap<DestinationId, Work>,
-    /// By destination, oldest first: the last one counts where there is no work.
+    /// By destination, oldest first: the last one counts if no delivery is unfinished there.
     pub(crate) outcomes: BTreeMap<DestinationId, BTreeMap<Token, Outcome>>,
     /// Oldest first.
     pub(crate) attempts: Vec<AttemptView>,
@@ -42,7 +42,7 @@ pub(crate) struct EventRow {
     pub(crate) indexed: Vec<String>,
 }
 
-/// Another body under the event's identity. The body itself has a key of its own.
+/// A conflict: another body under the event's identity. The body itself has a separate key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Conflict {
     pub(crate) seen: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Conflict {
 }
 
 impl EventRow {
-    /// Reads the fields; none if there is no event, though perhaps conflicts of one that is gone.
+    /// Decodes the fields; `None` if there is no event. There may still be conflicts of a deleted event.
     pub(crate) fn read(id: EventId, fields: Pairs) -> Result<Option<Self>, Failure> {
         let Some((_, head)) = fields.iter().find(|(name, _)| name == b"h") else {
             return Ok(None);
@@ -119,7 +119,7 @@ impl EventRow {
         !self.work.is_empty()
     }
 
-    /// The last outcome for each destination without work.
+    /// The last outcome for each destination without an unfinished delivery.
     pub(crate) fn last_outcomes(&self) -> impl Iterator<Item = (&DestinationId, Token, &Outcome)> {
         self.outcomes
             .iter()
@@ -130,7 +130,7 @@ impl EventRow {
             })
     }
 
-    /// What has become of it, from its deliveries.
+    /// Its status, derived from its deliveries.
     pub(crate) fn status(&self) -> Result<EventStatus, Failure> {
         if !self.work.is_empty() {
             let has_failed = self.work.values().any(|work| work.failures() > 0);
@@ -152,7 +152,7 @@ impl EventRow {
         Ok(EventStatus::of_finished(dead))
     }
 
-    /// One view for each destination.
+    /// One view per destination.
     pub(crate) fn deliveries(&self) -> Result<Vec<DeliveryView>, Failure> {
         let identity = self.identity();
         let unfinished = self
@@ -207,7 +207,7 @@ impl EventRow {
     }
 }
 
-/// When it was accepted, and the generation that its deliveries were given last.
+/// When it was accepted, and the generation last given to its deliveries.
 pub(crate) fn acceptance(bytes: &[u8]) -> Result<(Timestamp, Generation), Failure> {
     let read = || {
         let (at, rest) = bytes.split_first_chunk()?;
@@ -220,22 +220,22 @@ pub(crate) fn acceptance(bytes: &[u8]) -> Result<(Timestamp, Generation), Failur
     read().ok_or_else(|| damaged("the acceptance of an event"))
 }
 
-/// The other way round.
+/// The inverse of `acceptance`.
 pub(crate) fn pack_acceptance(at: Timestamp, generation: Generation) -> Vec<u8> {
     [&at.as_micros().to_be_bytes()[..], &generation.0.to_be_bytes()].concat()
 }
 
-/// The field of an outcome.
+/// The field name of an outcome.
 pub(crate) fn outcome_field(to: &DestinationId, token: Token) -> Vec<u8> {
     format!("o{to}\0{}", token.0).into_bytes()
 }
 
-/// The field of an attempt.
+/// The field name of an attempt.
 pub(crate) fn attempt_field(view: &AttemptView) -> Vec<u8> {
     format!("a{}\0{}\0{}", view.token.0, view.destination, view.generation).into_bytes()
 }
 
-/// The field of a conflict.
+/// The field name of a conflict.
 pub(crate) fn conflict_field(hash: BodyHash) -> Vec<u8> {
     [b"c", &hash.as_bytes()[..]].concat()
 }
@@ -253,7 +253,7 @@ pub(crate) fn attempt(name: &[u8], value: &[u8]) -> Result<AttemptView, Failure>
     })
 }
 
-/// The conflicts among the fields, also where the event itself is gone.
+/// The conflicts among the fields, even if the event itself is gone.
 pub(crate) fn conflicts(fields: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<(BodyHash, Conflict)>, Failure> {
     let conflicts = fields.iter().filter_map(|(name, value)| {
         let hash = name.strip_prefix(b"c")?;
@@ -276,7 +276,7 @@ pub(crate) fn sixteen(bytes: &[u8]) -> Result<[u8; 16], Failure> {
     bytes.try_into().map_err(|_| damaged("an id"))
 }
 
-/// What is before the first NUL, and what is behind it.
+/// The parts before and after the first NUL.
 pub(crate) fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), Failure> {
     let at = bytes.iter().position(|byte| *byte == 0);
     at.map(|at| (&bytes[..at], &bytes[at + 1..]))

@@ -1,4 +1,4 @@
-//! What can go wrong between us and a server, and whether the call may be sent again.
+//! Failures between the store and a server, and whether the call may be sent again.
 
 use std::fmt;
 
@@ -10,30 +10,30 @@ use crate::url::Node;
 /// Why a call has no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It never began: nothing was sent, or the server refused it at the door.
+    /// It never began: nothing was sent, or the server refused it before running it.
     NotBegun(Cause),
-    /// No one knows whether it ran.
+    /// It is unknown whether it ran.
     Unknown(Cause),
-    /// The server has no room, and wrote nothing.
+    /// The server is out of memory, and wrote nothing.
     NoRoom(RedisError),
-    /// Fewer replicas than asked for have it; the master does.
+    /// Fewer replicas than requested have the write; the master does.
     FewReplicas { asked: u8, have: u8 },
-    /// More calls are in progress than there may be.
+    /// Too many calls are in progress.
     TooMany,
-    /// What is stored, or what a script answered, cannot be read.
+    /// Stored data, or a script's answer, cannot be read.
     Damaged(String),
-    /// It may not be done.
+    /// It is not allowed.
     Rejected(String),
-    /// Someone else changed what was to be changed, again and again.
+    /// Other processes kept changing the same data.
     Contended,
 }
 
 /// Where it went wrong.
 #[derive(Debug)]
 pub(crate) enum Cause {
-    /// A server said no, or a connection broke.
+    /// A server returned an error, or a connection broke.
     Server(Box<RedisError>),
-    /// No answer in time.
+    /// There was no answer in time.
     Silent,
     /// The cluster names no master for a slot.
     NoMaster(u16),
@@ -44,7 +44,7 @@ pub(crate) enum Cause {
 pub(crate) enum Next {
     /// Send it to this server, which has the slot now.
     To(Node),
-    /// Ask who has the slot, and send it again in a moment.
+    /// Find out who has the slot, and send it again in a moment.
     Later,
     /// Send the text of the script.
     WithText,
@@ -53,7 +53,7 @@ pub(crate) enum Next {
 }
 
 impl Failure {
-    /// What a server's error means.
+    /// The meaning of a server's error.
     pub(crate) fn of(error: RedisError) -> Self {
         match error.kind() {
             ErrorKind::Server(_) | ErrorKind::Extension => match error.code() {
@@ -66,7 +66,7 @@ impl Failure {
         }
     }
 
-    /// What follows, for a call that has not begun.
+    /// What to do next with a call that has not begun.
     pub(crate) fn next(&self) -> Next {
         let Self::NotBegun(cause) = self else {
             return Next::Never;
@@ -96,7 +96,7 @@ impl Failure {
         }
     }
 
-    /// As the engine hears it.
+    /// The failure as an error of the store's contract.
     pub(crate) fn into_error(self) -> Error {
         match self {
             Self::NotBegun(cause) | Self::Unknown(cause) => cause.into_error(),

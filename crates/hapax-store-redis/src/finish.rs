@@ -1,4 +1,4 @@
-//! Finish: what became of attempts. A lane whose head is done goes on before the answer.
+//! Finish: records the results of attempts. A lane whose head is done continues before the answer.
 
 use hapax_core::AttemptOutcome;
 use hapax_core::store::{Report, Written};

@@ -30,7 +30,7 @@ pub(crate) async fn forget(link: &Link, key: Key) -> Result<Forgotten, Failure> 
     Err(Failure::Contended)
 }
 
-/// The entry, forgotten, if neither it nor any of its events has changed.
+/// Marks the entry as forgotten, if neither it nor any of its events has changed.
 fn tombstone(key: Key, known: &Known) -> Change {
     let ledger = format!("l{}", ledger::bucket(key));
     let mut change = Change::default().when(ledger.clone(), *key.as_bytes(), known.entry.to_bytes());

@@ -1,4 +1,4 @@
-//! Get: one event with everything that happened to it.
+//! Get: one event with its full history.
 
 use hapax_core::EventId;
 use hapax_core::store::EventRecord;
@@ -18,7 +18,7 @@ pub(crate) async fn get(link: &Link, id: EventId) -> Result<Option<EventRecord>,
         return Ok(None);
     };
     let key = row.identity().key();
-    // Copies are counted off the hot path, so they need not be of the same moment.
+    // Duplicates are counted off the hot path, so they need not come from the same snapshot.
     let duplicates = duplicates::copies(link, key).await?;
     Ok(Some(EventRecord {
         status: row.status()?,

@@ -10,10 +10,10 @@ use crate::reply;
 use crate::shards::Shard;
 use crate::snapshot::Command;
 
-/// What is known of an identity.
+/// The stored parts of an identity.
 pub(crate) struct Known {
     pub(crate) entry: Entry,
-    /// Its events that are stored, by id: the entry's own, and those from before it was forgotten. Without their bodies.
+    /// Its stored events, by id, without their bodies: the entry's own, and those from before it was forgotten.
     pub(crate) events: Vec<EventRow>,
 }
 
@@ -22,7 +22,6 @@ pub(crate) fn event_key(id: EventId) -> Vec<u8> {
     [b"e", &id.as_bytes()[..]].concat()
 }
 
-/// Reads it.
 pub(crate) async fn read(link: &Link, key: Key) -> Result<Option<Known>, Failure> {
     let shard = link.shards().of_key(key);
     let commands = vec![
@@ -41,13 +40,13 @@ pub(crate) async fn read(link: &Link, key: Key) -> Result<Option<Known>, Failure
     Ok(Some(Known { entry, events }))
 }
 
-/// Ids, one behind the other.
+/// Concatenated ids.
 pub(crate) fn earlier(bytes: &[u8]) -> Vec<EventId> {
     let (ids, _) = bytes.as_chunks();
     ids.iter().map(|id| EventId::from_bytes(*id)).collect()
 }
 
-/// The events of one shard that are still stored, without their bodies, all at one moment.
+/// The events of one shard that are still stored, without their bodies, in one snapshot.
 pub(crate) async fn rows(link: &Link, shard: Shard, ids: &[EventId]) -> Result<Vec<EventRow>, Failure> {
     let args: Vec<Vec<u8>> = std::iter::once(link.floor())
         .chain(ids.iter().map(|id| id.as_bytes().to_vec()))

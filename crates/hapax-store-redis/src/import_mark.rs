@@ -1,4 +1,4 @@
-//! The mark of an unfinished copy, and what tells this store from every other.
+//! The mark of an unfinished migration, and the number that identifies this store.
 
 use hapax_core::store::ImportMark;
 
@@ -8,7 +8,7 @@ use crate::reply;
 use crate::shards::HOME;
 use crate::snapshot::Command;
 
-/// The mark, if the store is an unfinished copy.
+/// The mark, if the store belongs to an unfinished migration.
 pub(crate) async fn read(link: &Link) -> Result<Option<ImportMark>, Failure> {
     let command = Command::new("HGET", "m").arg("import");
     let mark = link.read(HOME, vec![command]).await?.next()?;

@@ -1,4 +1,5 @@
-//! Indexed fields: which they are, and since when. In the first shard. The values are in zsets beside their events.
+//! Indexed fields: which they are, and since when. In the first shard. The values are in sorted sets next to their
+//! events.
 
 use std::collections::HashMap;
 
@@ -17,7 +18,7 @@ const FIELDS: &str = "I";
 /// Changes whenever fields are declared.
 const VERSION: (&str, &str) = ("m", "indexes");
 
-/// Declares the fields, instead of those before; since when each is indexed.
+/// Replaces the declared fields. Returns since when each is indexed.
 pub(crate) async fn declare(
     link: &Link,
     fields: &[IndexedField],

@@ -1,4 +1,4 @@
-//! Bulk replays: stored, so that they go on after a restart. In the first shard.
+//! Replay jobs: stored, so that they resume after a restart. In the first shard.
 
 mod kept;
 
@@ -16,14 +16,13 @@ use kept::{CREATED, UNFINISHED, change, read_all};
 
 pub(crate) use kept::{JOBS, Kept, keep};
 
-/// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
+/// The maximum number of unfinished jobs: each runs at a rate, and more would only queue up.
 const UNFINISHED_MAX: u32 = 1_000;
-/// Jobs on one page at most.
+/// The maximum number of jobs per page.
 const PAGE_MAX: u32 = 1_000;
-/// Jobs that one call of `purge` looks at.
+/// Jobs that one call of `purge` examines.
 const PURGED_MAX: u32 = 1_000;
 
-/// Stores a new job.
 pub(crate) async fn create(link: &Link, job: ReplayJob) -> Result<(), Failure> {
     let snapshot = link.read_and_take(HOME, Vec::new(), 1).await?;
     let changed_at = snapshot.now;
@@ -32,7 +31,6 @@ pub(crate) async fn create(link: &Link, job: ReplayJob) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One job.
 pub(crate) async fn get(link: &Link, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
     let found = read_all(link, vec![id.0.as_bytes().to_vec()]).await?;
     Ok(found.into_iter().next().map(|(_, kept)| kept.job))
@@ -65,7 +63,7 @@ pub(crate) async fn list(
     Ok((jobs, last.filter(|_| !is_last)))
 }
 
-/// Jobs that are not over, oldest first.
+/// Unfinished jobs, oldest first.
 pub(crate) async fn unfinished(link: &Link) -> Result<Vec<ReplayJob>, Failure> {
     let jobs = unfinished_kept(link).await?.into_iter();
     Ok(jobs.map(|(_, kept)| kept.job).collect())
@@ -80,7 +78,7 @@ async fn unfinished_kept(link: &Link) -> Result<Vec<(Vec<u8>, Kept)>, Failure> {
     Ok(jobs)
 }
 
-/// Takes a job, or keeps it.
+/// Claims a job, or renews the claim.
 pub(crate) async fn claim(
     link: &Link,
     id: ReplayJobId,
@@ -96,7 +94,7 @@ pub(crate) async fn claim(
         if !driver.may_take(id, &unfinished, now) {
             return Ok(None);
         }
-        // If no one took another of them meanwhile.
+        // Unless another driver has claimed one of them in the meantime.
         let mut change = Change::default();
         let mut taken = None;
         for (bytes, kept) in known {
@@ -116,7 +114,7 @@ pub(crate) async fn claim(
     Err(Failure::Contended)
 }
 
-/// Writes progress, unless the job was cancelled or taken meanwhile; whether it was written.
+/// Stores progress, unless the job was cancelled or claimed by another driver in the meantime. Returns whether it did.
 pub(crate) async fn advance(link: &Link, job: &ReplayJob, driver: Driver) -> Result<bool, Failure> {
     let written = change(link, job.id, |kept, now| {
         let may = match kept.job.state {
@@ -129,7 +127,7 @@ pub(crate) async fn advance(link: &Link, job: &ReplayJob, driver: Driver) -> Res
     Ok(written.is_some())
 }
 
-/// Cancels a job that is not over; whether it was running.
+/// Cancels an unfinished job. Returns whether it was running.
 pub(crate) async fn cancel(link: &Link, id: ReplayJobId) -> Result<bool, Failure> {
     let state = ReplayJobState::Cancelled;
     let cancelled = change(link, id, |kept, now| {
@@ -140,7 +138,7 @@ pub(crate) async fn cancel(link: &Link, id: ReplayJobId) -> Result<bool, Failure
     Ok(cancelled.is_some())
 }
 
-/// Deletes jobs that are over and were kept for long enough.
+/// Deletes finished jobs whose retention has ended.
 pub(crate) async fn purge(link: &Link, keep_for: Duration) -> Result<(), Failure> {
     let command = Command::new("ZRANGE", CREATED).number(0).number(PURGED_MAX - 1);
     let jobs = read_all(link, ids(link, command).await?).await?;

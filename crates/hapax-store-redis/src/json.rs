@@ -1,4 +1,4 @@
-//! JSON, for what no script reads.
+//! JSON, for values that no script reads.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

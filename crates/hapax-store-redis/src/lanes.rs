@@ -1,15 +1,15 @@
 //! Lanes: deliveries of one destination that run one at a time.
 //!
-//! A lane is in one shard, the events in it are in others, and no script reaches both. So a delivery joins and leaves in
-//! steps that may be repeated: the shard of the event writes the step down with the change that makes it necessary, the
-//! lane takes it, and its head is told. Whoever finds a step that no one finished takes it again.
+//! A lane is in one shard, the events in it are in others, and no script reaches both. So a delivery joins and leaves
+//! in steps that may be repeated: the event's shard records the step together with the change that makes it necessary,
+//! the lane applies it, and its head is notified. A process that finds an unfinished step takes it again.
 //!
-//! A lane names each of its members by event and *ticket*, which is another for every stay. A head whose ticket the event
-//! does not know any more is taken out.
+//! A lane identifies each of its members by event and *ticket*; every stay has a new ticket. A head whose ticket the
+//! event no longer knows is removed.
 //!
-//! One member has the *turn*: it is due or runs. Where another comes to stand before it, by a replay, it is told to give
-//! way, and the turn is passed on; one that was tried keeps it. What a member is told has a number of the lane's, and what
-//! was told earlier does not count any more.
+//! One member has the *turn*: it is due or running. If a replay puts another member before it, it is told to give way,
+//! and the turn is passed on; a member that was attempted keeps the turn. Each notification carries a number of the
+//! lane, and earlier notifications no longer count.
 
 use std::time::Duration;
 
@@ -25,9 +25,9 @@ use crate::script::{LANE, PROMOTE};
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command};
 
-/// A step that is older than this was left by someone who died.
+/// A step older than this was left behind by a process that died.
 const LEFT_AFTER: Duration = Duration::from_secs(10);
-/// Steps of one shard that are taken in one go.
+/// Steps of one shard that are taken in one batch.
 const STEPS_MAX: u32 = 100;
 
 /// A step between the shard of an event and the shard of a lane.
@@ -38,7 +38,8 @@ pub(crate) struct Step {
     to: DestinationId,
     lane: Vec<u8>,
     ticket: u64,
-    /// Of one that joins: its place, if it is not the next one. Not part of what is written down: the delivery has it.
+    /// The position of a member that joins, if it is not the next one. Not part of the recorded step: the delivery has
+    /// it.
     place: Option<u64>,
 }
 
@@ -46,9 +47,9 @@ pub(crate) struct Step {
 enum Kind {
     Join,
     Leave,
-    /// Joins, and has the turn. Never written down.
+    /// Joins, and has the turn. Never recorded.
     Take,
-    /// Passes the turn on. Never written down.
+    /// Passes the turn on. Never recorded.
     Pass,
 }
 
@@ -72,7 +73,7 @@ impl Step {
         Self::new(Kind::Leave, id, to, lane, ticket)
     }
 
-    /// One that a script has written down: its kind, the lane and the ticket.
+    /// A step that a script has recorded: its kind, the lane and the ticket.
     pub(crate) fn written(id: EventId, to: &DestinationId, parts: [Value; 3]) -> Result<Self, Failure> {
         let [kind, lane, ticket] = parts;
         let kind = kind_of(&reply::bytes(kind)?)?;
@@ -96,7 +97,7 @@ impl Step {
         }
     }
 
-    /// At a place.
+    /// The step at a given position.
     pub(crate) fn at(self, place: u64) -> Self {
         Self {
             place: Some(place),
@@ -104,14 +105,14 @@ impl Step {
         }
     }
 
-    /// What writes it down, together with the change that makes it necessary.
+    /// The command that records it, together with the change that makes it necessary.
     pub(crate) fn note(&self, at: Timestamp) -> Command {
         Command::new("ZADD", "j")
             .number(at.as_micros())
             .arg(self.to_bytes())
     }
 
-    /// As `step_of` in `scripts/shard.lua` writes it.
+    /// The bytes that `step_of` in `scripts/shard.lua` writes.
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = format!("{}\0{}\0", self.kind.as_str(), self.ticket).into_bytes();
         bytes.extend(self.id.as_bytes());
@@ -149,9 +150,9 @@ fn kind_of(name: &[u8]) -> Result<Kind, Failure> {
 
 /// A lane after a change.
 struct Now {
-    /// Of whoever changed it.
+    /// The position of the member that changed it.
     place: u64,
-    /// Its first member, and who has the turn under which number; none where no one is in it.
+    /// Its first member, and the member that has the turn, with the number; `None` if the lane is empty.
     head_and_turn: Option<(Vec<u8>, Turn)>,
     /// A number that is greater than the turn's.
     greater: u64,
@@ -162,30 +163,31 @@ struct Turn {
     number: u64,
 }
 
-/// What a delivery is told.
+/// A notification to a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    /// Nothing but its place.
+    /// Only its position.
     Place,
-    /// It has the turn, under a number of the lane's.
+    /// It has the turn, under a number of the lane.
     Turn(u64),
-    /// It gives way.
+    /// It must give way.
     Yield(u64),
 }
 
-/// What it did.
+/// The delivery's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Did {
     AsTold,
-    /// Its stay is over.
+    /// Its stay has ended.
     Left,
-    /// It was tried, and keeps its turn.
+    /// It was attempted, and keeps its turn.
     KeepsTurn,
-    /// It has been told something newer.
+    /// It has already received a newer notification.
     KnowsBetter,
 }
 
-/// Takes a step: afterwards the lane is as it should be, whoever has its turn is due, and the step is crossed out.
+/// Takes a step: afterwards the lane is correct, the member with the turn is due, and the record of the step is
+/// deleted.
 pub(crate) async fn take(link: &Link, step: &Step) -> Result<(), Failure> {
     let member = member(step.id, step.ticket);
     let place = step.place.map(|place| place.to_string()).unwrap_or_default();
@@ -201,7 +203,7 @@ pub(crate) async fn take(link: &Link, step: &Step) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells one that joined its place, and that it is its turn, if it is.
+/// Notifies a member that joined of its position, and of its turn if it has it.
 async fn arrive(link: &Link, step: &Step, member: &[u8], now: Now) -> Result<(), Failure> {
     let told = match &now.head_and_turn {
         Some((head, turn)) if head == member && turn.who == member => Told::Turn(turn.number),
@@ -217,7 +219,8 @@ async fn arrive(link: &Link, step: &Step, member: &[u8], now: Now) -> Result<(),
     }
 }
 
-/// Gives the turn to the first member, unless another was tried and keeps it. One whose stay is over is taken out.
+/// Gives the turn to the first member, unless another was attempted and keeps it. A member whose stay has ended is
+/// removed.
 async fn settle(link: &Link, step: &Step, mut now: Now) -> Result<(), Failure> {
     while let Some((head, turn)) = &now.head_and_turn {
         let is_right = *head == turn.who;
@@ -237,7 +240,7 @@ async fn settle(link: &Link, step: &Step, mut now: Now) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Changes who is in the step's lane, or whose turn it is.
+/// Changes the members of the step's lane, or the turn.
 async fn change(link: &Link, step: &Step, kind: Kind, member: &[u8], number: String) -> Result<Now, Failure> {
     let args = [
         link.floor(),
@@ -264,7 +267,7 @@ async fn change(link: &Link, step: &Step, kind: Kind, member: &[u8], number: Str
     })
 }
 
-/// Tells a delivery about its stay.
+/// Notifies a delivery about its stay.
 async fn tell(
     link: &Link,
     to: &DestinationId,
@@ -299,19 +302,19 @@ async fn tell(
     }
 }
 
-/// Takes the steps of a shard that someone has left.
+/// Takes the steps of a shard that were left behind.
 pub(crate) async fn take_left(link: &Link, shard: Shard) -> Result<(), Failure> {
     take_some(link, shard, LEFT_AFTER).await?;
     Ok(())
 }
 
-/// Takes every step of a shard, of a store that no one serves.
+/// Takes every step of a shard, in a store that is not being served.
 pub(crate) async fn take_all(link: &Link, shard: Shard) -> Result<(), Failure> {
     while take_some(link, shard, Duration::ZERO).await? > 0 {}
     Ok(())
 }
 
-/// Takes the oldest steps, if they are so old; how many.
+/// Takes the oldest steps, if they are at least this old. Returns how many.
 async fn take_some(link: &Link, shard: Shard, age: Duration) -> Result<usize, Failure> {
     let oldest = Command::new("ZRANGE", "j")
         .number(0)
@@ -331,7 +334,7 @@ async fn take_some(link: &Link, shard: Shard, age: Duration) -> Result<usize, Fa
     Ok(count)
 }
 
-/// A step that was written down, with the place that its delivery has, if it was put back.
+/// A recorded step, with the position of its delivery if it was replayed.
 async fn placed(link: &Link, shard: Shard, step: Step) -> Result<Step, Failure> {
     if step.kind != Kind::Join {
         return Ok(step);
@@ -347,7 +350,7 @@ async fn placed(link: &Link, shard: Shard, step: Step) -> Result<Step, Failure> 
     })
 }
 
-/// A place that a delivery had in another store.
+/// A position that a delivery had in another store.
 pub(crate) struct Held<'r> {
     pub(crate) id: EventId,
     pub(crate) to: &'r DestinationId,
@@ -358,7 +361,7 @@ pub(crate) struct Held<'r> {
     pub(crate) is_due: bool,
 }
 
-/// Puts a delivery into a lane where it was.
+/// Puts a delivery back into a lane at its position.
 pub(crate) async fn join_at(link: &Link, held: &Held<'_>) -> Result<(), Failure> {
     let step = Step::join(held.id, held.to, held.lane, held.ticket);
     let kind = if held.is_due { Kind::Take } else { Kind::Join };
@@ -367,7 +370,7 @@ pub(crate) async fn join_at(link: &Link, held: &Held<'_>) -> Result<(), Failure>
     Ok(())
 }
 
-/// Sees to it that an event has joined its lanes. Whoever stored it may have died before.
+/// Ensures that an event has joined its lanes: the process that stored it may have died before that.
 pub(crate) async fn join_all(link: &Link, id: EventId) -> Result<(), Failure> {
     for row in identity::rows(link, link.shards().of_event(id), &[id]).await? {
         for (to, work) in &row.work {
@@ -379,14 +382,14 @@ pub(crate) async fn join_all(link: &Link, id: EventId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes a step that was written down: if that fails, [`take_left`] does it later.
+/// Takes a recorded step; if that fails, [`take_left`] does it later.
 pub(crate) async fn take_or_leave(link: &Link, step: &Step) {
     if let Err(failure) = take(link, step).await {
         tracing::warn!(%failure, "a lane does not go on yet: its step is taken again in a few seconds");
     }
 }
 
-/// Which delivery is on its way into a lane, if that is what a step is about.
+/// The delivery that is joining a lane, if that is what a step is about.
 pub(crate) fn joining(step: &[u8]) -> Result<Option<(EventId, DestinationId)>, Failure> {
     let step = Step::from_bytes(step)?;
     Ok((step.kind == Kind::Join).then_some((step.id, step.to)))

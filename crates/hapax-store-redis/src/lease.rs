@@ -1,4 +1,4 @@
-//! Lease: the longest due first, over all shards.
+//! Lease: the longest due first, across all shards.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) async fn lease(link: &Arc<Link>, order: LeaseOrder) -> Result<LeaseBa
     for _ in 0..ROUNDS_MAX {
         let chosen = choose(link, &order).await?;
         let batch = take(link, &order, &chosen).await?;
-        // Others may have been faster everywhere that was chosen, and there may be more.
+        // Other processes may have been faster in all chosen shards, and there may be more.
         if !batch.leased.is_empty() || chosen.shards.is_empty() || link.shards().count() == 1 {
             return Ok(batch);
         }
@@ -35,7 +35,7 @@ async fn take(link: &Link, order: &LeaseOrder, chosen: &Chosen) -> Result<LeaseB
         .shards
         .iter()
         .map(|(shard, limit)| lease_some(link, *shard, order, *limit));
-    // What one shard gave is not dropped because another failed: it would be no one's until its lease ends.
+    // Leases from one shard are not dropped because another failed: nobody would run them until they expire.
     for part in some_of(join_all(calls).await)? {
         leased.extend(part.leased);
         next_due = earlier(next_due, part.next_due);
@@ -47,20 +47,20 @@ async fn take(link: &Link, order: &LeaseOrder, chosen: &Chosen) -> Result<LeaseB
     })
 }
 
-/// What one shard gave.
+/// The leases from one shard.
 struct Part {
     /// Deliveries, and since when they were due.
     leased: Vec<(Timestamp, Leased)>,
     next_due: Option<Timestamp>,
 }
 
-/// From which shards how many are taken, and when something is due in one of the others.
+/// How many to take from which shards, and when something is due in one of the others.
 struct Chosen {
     shards: Vec<(Shard, u32)>,
     next_due: Option<Timestamp>,
 }
 
-/// One shard is simply asked; several are looked at first.
+/// A single shard is asked directly; several are peeked at first.
 async fn choose(link: &Arc<Link>, order: &LeaseOrder) -> Result<Chosen, Failure> {
     let shards: Vec<Shard> = link.shards().all().collect();
     if let [only] = shards[..] {
@@ -71,7 +71,7 @@ async fn choose(link: &Arc<Link>, order: &LeaseOrder) -> Result<Chosen, Failure>
     }
     let limit = order.limit;
     let looks = shards.into_iter().map(|shard| look(link, shard, order));
-    // The work of the other shards goes on while one has no master.
+    // Deliveries of the other shards continue while one has no master.
     let looks = some_of(join_all(looks).await)?;
     let now = looks.iter().map(|look| look.now).max().unwrap_or_default();
     let mut due: Vec<(Timestamp, Shard)> = looks
@@ -102,7 +102,7 @@ async fn choose(link: &Arc<Link>, order: &LeaseOrder) -> Result<Chosen, Failure>
 struct Look {
     shard: Shard,
     now: Timestamp,
-    /// When the next ones are due, one more than may be taken.
+    /// When the next ones are due; one more than may be taken.
     due: Vec<Timestamp>,
 }
 
@@ -127,7 +127,7 @@ async fn look(link: &Link, shard: Shard, order: &LeaseOrder) -> Result<Look, Fai
     })
 }
 
-/// What the shards that answered said; the failure of one, if none did.
+/// The answers of the shards that responded; a failure if none did.
 fn some_of<T>(answers: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
     let mut failed = None;
     let mut some = Vec::with_capacity(answers.len());

@@ -1,4 +1,4 @@
-//! An entry of the ledger as bytes: 66 of them, unless the identity was forgotten or its content has a hash of its own.
+//! An entry of the ledger as bytes: 66 of them, unless the identity was forgotten or its content has a separate hash.
 //! `scripts/ledger.lua` writes the same.
 
 use hapax_core::store::LedgerEntry;
@@ -8,11 +8,11 @@ use crate::failure::{Failure, damaged};
 
 /// Bytes that every entry has.
 const BASE: usize = 66;
-/// The greatest time that scripts can tell from the next one.
+/// The greatest time that scripts can represent exactly.
 const TIME_MAX: i64 = 1 << 53;
 const MICROS_OF_AN_HOUR: i64 = 3_600_000_000;
 
-/// An entry with what only the store knows.
+/// An entry with fields that only the store knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) known: LedgerEntry,
@@ -20,27 +20,27 @@ pub(crate) struct Entry {
     pub(crate) is_forgotten: bool,
 }
 
-/// Hashes of the ledger in each shard. With more of them, Redis takes longer to find one; with fewer, they are larger to
-/// read and to move.
+/// Ledger hashes per shard. With more of them, Redis takes longer to find one; with fewer, they are larger to read and
+/// to move.
 pub(crate) const BUCKETS: usize = 1 << 10;
 
-/// In which of the ledger's hashes a key is: its first bits, so that they follow each other as keys do.
+/// The ledger hash of a key: the key's first bits, so that hashes sort as keys do.
 pub(crate) fn bucket(key: Key) -> String {
     let [first, second, ..] = *key.as_bytes();
     format!("{:03x}", u16::from_be_bytes([first, second]) >> 6)
 }
 
-/// A time, as entries hold it.
+/// A time in the form used by entries.
 pub(crate) fn time(time: Timestamp) -> [u8; 8] {
     time.as_micros().clamp(0, TIME_MAX).to_be_bytes()
 }
 
-/// The hour in whose list an entry that expires then is, as `scripts/accept.lua` finds it.
+/// The hour whose list holds an entry with this expiry, as `scripts/accept.lua` computes it.
 pub(crate) fn hour(expires_at: Timestamp) -> i64 {
     expires_at.as_micros().clamp(0, TIME_MAX) / MICROS_OF_AN_HOUR
 }
 
-/// What follows flag and generation.
+/// The bytes after flag and generation.
 pub(crate) fn content(hash: Option<&ContentHash>) -> Vec<u8> {
     hash.map(|content| [content.hash.as_bytes(), content.rule.as_bytes()].concat())
         .unwrap_or_default()

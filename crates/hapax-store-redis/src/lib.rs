@@ -1,16 +1,16 @@
 //! The store of Hapax for very high volume: Redis, or Redis Cluster.
 //!
 //! ```text
-//! accept, lease, finish … ──► a task of its own ──► the shard's server ──► one script, run whole
+//! accept, lease, finish … ──► its own task ──► the shard's server ──► one atomic script
 //! ```
 //!
-//! Everything about an identity is in one shard, and a step on a shard is one script. What is hot is decided in Lua
-//! (`scripts/`); what is rare is read, decided here and written if it is still so (`snapshot.rs`). Only lanes reach
-//! over several shards, in steps that may be repeated (`lanes.rs`).
+//! Everything about an identity is in one shard, and a step on a shard is one script. Hot steps are decided in Lua
+//! (`scripts/`); rare ones are read, decided here, and written if nothing has changed (`snapshot.rs`). Only lanes span
+//! several shards, in steps that may be repeated (`lanes.rs`).
 //!
-//! **What it cannot promise.** A replica that takes over may not have what its master answered last. After a failover an
-//! event may be delivered again, and one that was answered may be gone, unless its source waits for replicas. No handler
-//! can write in the same transaction. `docs/GUARANTEES.md` says it for users.
+//! **What it cannot promise.** A replica that takes over may lack its master's latest writes. After a failover an event
+//! may be delivered again, and an acknowledged event may be lost, unless its source waits for replicas. A handler
+//! cannot write in the same transaction. `docs/GUARANTEES.md` explains this to users.
 
 mod accept;
 mod alerts;
@@ -70,10 +70,10 @@ pub use options::Options;
 pub use store::RedisStore;
 pub use url::{UrlError, check as check_url};
 
-/// The longest duration that scripts add to a time without losing microseconds: some 140 years.
+/// The longest duration that scripts can add to a time without losing microseconds: about 140 years.
 const MICROS_MAX: u64 = 1 << 52;
 
-/// A duration as scripts take it.
+/// A duration in the form used by scripts.
 fn micros(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_micros())
         .unwrap_or(MICROS_MAX)

@@ -1,8 +1,8 @@
 //! Calls to shards: which server has one, connections to it, and what to do when it has moved, died or is silent.
 //!
-//! The router is our own, on connections of the `redis` crate. A general one hides what matters here: `WAIT` must go
-//! down the connection that wrote, a call that may have run must not be sent twice, and whoever remembers what the store
-//! said must hear that a connection was re-made.
+//! We have our own router, on connections of the `redis` crate. A general one hides what matters here: `WAIT` must use
+//! the connection that wrote, a call that may have run must not be sent twice, and code that caches the store's answers
+//! must learn that a connection was replaced.
 
 mod connections;
 mod routes;
@@ -23,26 +23,26 @@ use crate::{Options, reply};
 use connections::{Connections, Use};
 use routes::Routes;
 
-/// Between two tries of a call that has not begun.
+/// The pause between two tries of a call that has not begun.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A further try gets this part of a call's time, or is not begun: one that is cut off may have run, and what it leased
-/// would be no one's until the lease ends.
+/// A further try needs this part of a call's time, or is not started: a try that is cut off may have run, and nobody
+/// would run its leases until they expire.
 const TRIES: u32 = 10;
 
-/// The way to every shard.
+/// The connection to every shard.
 pub(crate) struct Link {
     shards: Shards,
     connections: Connections,
-    /// Known to every link of the store: what one has learnt, another need not ask for.
+    /// Shared by every link of the store: a route that one has learnt, another need not ask for.
     routes: Arc<Routes>,
     calls: Semaphore,
-    /// The greatest number that any shard has told us, on any link of the store.
+    /// The greatest number that any shard has returned, on any link of the store.
     floor: Arc<AtomicU64>,
     call_timeout: Duration,
     wait_timeout: Duration,
 }
 
-/// What is asked of a shard.
+/// A call to a shard.
 struct Call<'c> {
     shard: Shard,
     script: &'c Script,
@@ -52,16 +52,16 @@ struct Call<'c> {
     form: ScriptForm,
 }
 
-/// How the server is told which script to run.
+/// How a script is sent to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScriptForm {
-    /// By its hash, where the server is known to have it, and otherwise with its text.
+    /// By its hash if the server is known to have it, otherwise with its text.
     AsKnown,
     /// With its text: the server has forgotten it.
     Text,
 }
 
-/// The answer of a script, and how many replicas have what it wrote.
+/// The answer of a script, and how many replicas have its writes.
 pub(crate) struct Waited {
     pub(crate) value: Value,
     pub(crate) replicas: u8,
@@ -80,8 +80,8 @@ impl Link {
         }
     }
 
-    /// A further way to the same shards, with connections and a bound of its own: nothing here waits for what is called
-    /// there.
+    /// Another link to the same shards, with separate connections and limits: calls on one never wait for calls on the
+    /// other.
     pub(crate) fn beside(&self, place: &StoreAddress, options: &Options) -> Self {
         Self {
             floor: Arc::clone(&self.floor),
@@ -94,27 +94,27 @@ impl Link {
         &self.shards
     }
 
-    /// Changes with every connection that was re-made.
+    /// Changes with every connection that was replaced.
     pub(crate) fn epoch(&self) -> u64 {
         self.connections.epoch() + self.routes.epoch()
     }
 
-    /// Room for one more step; a step makes as many calls as it needs.
+    /// Admits one more step; a step makes as many calls as it needs.
     pub(crate) fn admit(&self) -> Result<SemaphorePermit<'_>, Failure> {
         self.calls.try_acquire().map_err(|_| Failure::TooMany)
     }
 
-    /// When a call that begins now is over.
+    /// The deadline of a call that begins now.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + self.call_timeout
     }
 
-    /// A number that the next one is greater than, as scripts take it.
+    /// A lower bound for the next number, in the form used by scripts.
     pub(crate) fn floor(&self) -> Vec<u8> {
         self.floor.load(Ordering::Relaxed).to_string().into_bytes()
     }
 
-    /// Remembers a number that a shard has given out.
+    /// Remembers a number that a shard has issued.
     pub(crate) fn seen(&self, number: u64) {
         self.floor.fetch_max(number, Ordering::Relaxed);
     }
@@ -132,8 +132,8 @@ impl Link {
             .value)
     }
 
-    /// Runs a script on a shard, and then waits until this many replicas have all that its master had by then, or until
-    /// it has waited long enough.
+    /// Runs a script on a shard, then waits until this many replicas have everything that its master had by then, or
+    /// until the timeout.
     pub(crate) async fn call_and_wait(
         &self,
         shard: Shard,
@@ -161,7 +161,7 @@ impl Link {
             };
             let next = failure.next();
             if next == Next::WithText && call.form == ScriptForm::AsKnown {
-                // It has not begun, and with its text it will: no reason to give up, however little time is left.
+                // It has not begun, and it will with its text: no reason to stop, however little time is left.
                 call.form = ScriptForm::Text;
                 deadline = deadline.max(Instant::now() + self.call_timeout / TRIES);
                 continue;
@@ -180,7 +180,6 @@ impl Link {
         }
     }
 
-    /// One try.
     async fn once(&self, call: &Call<'_>, deadline: Instant) -> Result<Waited, Failure> {
         let node = self.node_of(call.shard, deadline).await?;
         let purpose = if call.replicas == 0 {
@@ -190,7 +189,7 @@ impl Link {
         };
         let connection = self.connections.get(&node, purpose, deadline).await?;
         let scripts = connection.scripts();
-        // The text goes along where the server may not have it: a refusal would cost a `WAIT` that waits for nothing.
+        // The text is included if the server may not have it: after a refusal, `WAIT` would wait for nothing.
         let is_known = call.form == ScriptForm::AsKnown && scripts.has(call.script.hash());
         let command = if is_known {
             call.script.by_hash(&self.shards, call.shard, call.args)
@@ -216,14 +215,14 @@ impl Link {
         sent
     }
 
-    /// `WAIT`, for as long as it may take, and no longer than the call: that it was not enough is an answer, too.
+    /// `WAIT`, limited by its own timeout and by the call's deadline. Too few replicas is an answer, too.
     fn wait(&self, replicas: u8, deadline: Instant) -> redis::Cmd {
         let left = deadline.saturating_duration_since(Instant::now());
         let limit = self
             .wait_timeout
             .min(left.saturating_sub(self.call_timeout / TRIES));
         let mut wait = redis::cmd("WAIT");
-        // Nought would be for ever.
+        // Zero would mean forever.
         wait.arg(replicas).arg((limit.as_millis() as u64).max(1));
         wait
     }
@@ -234,7 +233,7 @@ impl Link {
         node.ok_or(Failure::NotBegun(Cause::NoMaster(slot)))
     }
 
-    /// The next call asks the cluster again who has what.
+    /// Makes the next call ask the cluster for its layout again.
     pub(crate) fn doubt(&self) {
         self.routes.doubt();
     }
@@ -251,7 +250,7 @@ impl Link {
         Ok(masters)
     }
 
-    /// A plain command to a server, such as a question about itself.
+    /// Sends a plain command to a server, such as `INFO`.
     pub(crate) async fn ask(&self, node: &Node, command: &redis::Cmd) -> Result<Value, Failure> {
         let deadline = self.deadline();
         let connection = self.connections.get(node, Use::Plain, deadline).await?;

@@ -1,9 +1,9 @@
-//! List: events, newest or oldest first. A page looks at a bounded number of them, whatever the filters: where they let little
-//! through, it ends early with a cursor.
+//! List: events, newest or oldest first. A page reads a bounded number of events whatever the filters are: if few
+//! match, it ends early with a cursor.
 //!
-//! Every shard has its events in a sorted set by id, and ids are in the order of acceptance; so a page merges the
-//! first of all shards, and reads the events themselves only then. A cursor is the order of an id. Two processes may give two
-//! events the same order, so a page has all of an order or none of it.
+//! Every shard has its events in a sorted set by id, and ids are in order of acceptance; so a page merges the first ids
+//! of all shards, and reads the events themselves only then. A cursor is the order of an id. Two processes may give two
+//! events the same order, so a page has all events of an order or none.
 
 mod bodies;
 mod few;
@@ -24,9 +24,9 @@ use crate::link::Link;
 use filling::{Filling, Room};
 use trail::Trail;
 
-/// Events on one page at most, whatever was asked for; more only if they share an order.
+/// The maximum number of events per page, whatever the caller asks for; more only if they share an order.
 const PAGE_MAX: u32 = 1_000;
-/// Events looked at in one go, once the first of them did not fill the page.
+/// Events read in one batch, once the first batch did not fill the page.
 const CHUNK: usize = 1_000;
 
 pub(crate) async fn list(

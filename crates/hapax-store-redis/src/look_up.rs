@@ -1,4 +1,4 @@
-//! Look-up: what the ledger knows of an identity.
+//! Look-up: the ledger entry of an identity.
 
 use hapax_core::Key;
 use hapax_core::store::LedgerEntry;

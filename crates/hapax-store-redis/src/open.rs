@@ -1,4 +1,4 @@
-//! Opening: what kind of server it is, whether it may lose what was answered, and how many shards the store has.
+//! Opening: the kind of server, whether it may lose acknowledged events, and the store's number of shards.
 
 mod server;
 
@@ -19,99 +19,94 @@ use hapax_core::store::Purpose;
 pub use server::Warning;
 pub(crate) use server::{info, setting};
 
-/// Between two tries to open a store.
+/// The pause between two tries to open a store.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// The layout of keys that this program writes.
+/// The version of the key layout that this program writes.
 pub const SCHEMA_VERSION: u64 = 1;
 
 /// The store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL is none.
+    /// The URL is not valid.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// No answer.
+    /// There is no answer.
     #[error("Redis cannot be reached at {place}: {why}")]
     Unreachable {
-        /// Where it should be.
+        /// The address.
         place: String,
-        /// What went wrong.
         why: String,
     },
-    /// It answers, and some of its shards have no master.
+    /// It answers, but some of its shards have no master.
     #[error(
         "the Redis Cluster at {place} answers, but not for every shard: {why}; a failover did not end within {waited:?}; \
          look at it with `redis-cli --cluster check {node}`"
     )]
     NoMaster {
-        /// Where it is.
+        /// The address.
         place: String,
         /// One of its servers.
         node: String,
-        /// What went wrong last.
+        /// The last error.
         why: String,
-        /// How long it was waited for.
+        /// How long the store waited.
         waited: Duration,
     },
     /// The password is wrong.
     #[error("Redis at {place} refuses the user or the password: {why}")]
     Login {
-        /// Where it is.
+        /// The address.
         place: String,
-        /// What it said.
+        /// The server's message.
         why: String,
     },
-    /// Scripts need commands that it does not have.
+    /// Scripts need commands that the server does not have.
     #[error("Redis {found} at {node} is too old: Hapax needs 6.2 or newer")]
     TooOld {
-        /// Which server.
         node: String,
-        /// Its version.
         found: String,
     },
-    /// It throws away what was acknowledged when memory runs out.
+    /// The server evicts acknowledged events when memory runs out.
     #[error(
         "Redis at {node} has `maxmemory-policy {policy}`: it would throw ledger entries away, and their events would \
          take effect twice; run `redis-cli CONFIG SET maxmemory-policy noeviction` and put it into its configuration"
     )]
     Evicts {
-        /// Which server.
         node: String,
-        /// Its policy.
         policy: String,
     },
-    /// One server was meant.
+    /// The URL names one server, but it is part of a cluster.
     #[error("Redis at {0} is a part of a cluster: write \"redis-cluster://\" instead of \"redis://\"")]
     IsACluster(String),
-    /// A cluster was meant.
+    /// The URL names a cluster, but it is one server.
     #[error("Redis at {0} is not a cluster: write \"redis://\" instead of \"redis-cluster://\"")]
     IsNoCluster(String),
-    /// The number is fixed when a store is made.
+    /// The number of shards is fixed when a store is created.
     #[error(
         "the store has {stored} shards and the URL asks for {asked}: the number is fixed; leave `shards` out, or copy \
          the store into a new one (`hapax store migrate`)"
     )]
     OtherShards {
-        /// What it has.
+        /// The store's number.
         stored: u64,
-        /// What the URL says.
+        /// The URL's number.
         asked: u8,
     },
-    /// A newer program has written it.
+    /// The store was written by a newer version.
     #[error(
         "the store was written by a newer Hapax (layout {found}, this one knows {SCHEMA_VERSION}): upgrade this one"
     )]
     Newer {
-        /// Its layout.
+        /// The store's layout.
         found: u64,
     },
-    /// Half of a ledger is worse than none.
+    /// The store belongs to a migration that was not finished: half a ledger is worse than none.
     #[error(
         "the store is an unfinished copy: finish it with `hapax store migrate`, or delete its keys and begin again"
     )]
     UnfinishedCopy,
-    /// It answers, but not with a store.
+    /// It answers, but does not hold a readable store.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
 }
@@ -124,7 +119,7 @@ pub(crate) struct Opened {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Opens the store. A cluster in which someone answers may be in a failover: it is waited for.
+/// Opens the store. If part of a cluster answers, it may be in a failover, and the store waits for it to end.
 pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
     let place = StoreAddress::parse(options.url.expose())?;
     let first_look = Link::new(&place, Shards::first_look(&place.prefix), options);
@@ -172,7 +167,7 @@ async fn open_once(place: &StoreAddress, first_look: &Link, options: &Options) -
     })
 }
 
-/// The number of shards: the store's own, or a new one's.
+/// The number of shards: the existing store's, or the number for a new store.
 async fn shape(place: &StoreAddress, link: &Link) -> Result<u8, OpenError> {
     let failed = |failure| refused(place, &failure);
     let new = place.shards_of_a_new_store();
@@ -202,7 +197,7 @@ async fn shape(place: &StoreAddress, link: &Link) -> Result<u8, OpenError> {
     }
 }
 
-/// Every shard has the first key of its door.
+/// Creates the first key of a shard's door.
 async fn make(link: Arc<Link>, shard: Shard) -> Result<(), Failure> {
     let mut change = Change::default().when("m", "shard", "");
     change.then(Command::new("HSET", "m").arg("shard").number(shard.0));

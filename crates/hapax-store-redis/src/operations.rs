@@ -1,4 +1,4 @@
-//! The store's second half, in tasks of its own like the first.
+//! The store's operations, run in separate tasks.
 
 use async_trait::async_trait;
 use hapax_core::store::{

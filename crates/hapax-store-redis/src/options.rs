@@ -10,35 +10,35 @@ use hapax_core::{Secret, SourceName};
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where it is: `redis://user:password@host:port/database`, `redis-cluster://host:port,host:port`, or the same with
-    /// `rediss`. Behind a `?`: `prefix`, what every key begins with, and `shards`, how many a new store gets. A secret,
-    /// since it may hold a password.
+    /// `rediss`. After a `?`: `prefix`, with which every key begins, and `shards`, the number for a new store. A
+    /// secret, since it may hold a password.
     pub url: Secret,
-    /// What it is opened for: an unfinished copy is not served.
+    /// The purpose it is opened for: an unfinished migration is not served.
     pub purpose: Purpose,
-    /// For each source, how many replicas must have an event before it is answered. Sources that are not named wait for
+    /// The number of replicas that must have an event before it is answered, per source. Sources not listed wait for
     /// none.
     pub wait: BTreeMap<SourceName, u8>,
-    /// How long replicas may take for that.
+    /// How long to wait for replicas.
     pub wait_timeout: Duration,
-    /// Calls that may be in progress; more are refused as overloaded. As many more for searches and upkeep, which no event
-    /// waits for.
+    /// Calls that may be in progress; further calls are refused as overloaded. The same number again is available for
+    /// searches and upkeep, for which no event waits.
     pub calls_max: usize,
-    /// Connections to each server; as many more for searches and upkeep.
+    /// Connections to each server; the same number again for searches and upkeep.
     pub connections: usize,
-    /// How long making one connection may take.
+    /// How long opening a connection may take.
     pub connect_timeout: Duration,
-    /// A connection that was idle for this long is tried with `PING` before it gets a call.
+    /// A connection that was idle for this long is checked with `PING` before it gets a call.
     pub idle_max: Duration,
-    /// How long a cluster that answers may take until all of its shards have a master, when the store is opened: Redis
-    /// promotes a replica when the master has been silent for `cluster-node-timeout`, which is 15 s unless it is set.
+    /// How long a cluster that answers may take until all its shards have a master when the store is opened: Redis
+    /// promotes a replica after the master has been silent for `cluster-node-timeout`, 15 s by default.
     pub open_timeout: Duration,
-    /// How long one call may take in all: redirections, a failover and new connections included.
+    /// How long one call may take in total, including redirections, a failover and new connections.
     pub call_timeout: Duration,
-    /// Events looked at for one page of a list, whatever fits.
+    /// Events read for one page of a list, however few match.
     pub list_scan_max: usize,
-    /// Events looked at in one call of `purge`, whatever may go.
+    /// Events examined in one call of `purge`, however few are deleted.
     pub purge_scan_max: usize,
-    /// How long a bulk replay that is over is kept.
+    /// How long a finished replay job is kept.
     pub replay_keep: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! MessagePack, which scripts read and write as well as we do. They know texts, but no bytes.
+//! MessagePack, which scripts can read and write, too. They know strings, but not bytes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

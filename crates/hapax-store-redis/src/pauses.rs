@@ -1,8 +1,8 @@
-//! Paused destinations: who paused what is kept once, and every shard has the names, since every lease asks.
+//! Paused destinations: each pause is stored once, and every shard has the names, since every lease checks them.
 //!
-//! No step changes several shards at once. So whoever changes a pause brings the shards in line afterwards, and looks
-//! again whether what it wrote is still what is said: of two that change one pause at the same time, the last to look
-//! leaves all shards as they should be. What someone left half done is finished when a store is opened.
+//! No step changes several shards at once. So a process that changes a pause updates the shards afterwards, and then
+//! checks whether the stored pause is still the one that it wrote: if two processes change the same pause at once, the
+//! last to check leaves all shards correct. Changes that were left half done are completed when a store is opened.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::{json, reply};
 
 /// Destination → pause, in the first shard.
 pub(crate) const PAUSES: &str = "P";
-/// Names of paused destinations, in every shard; `scripts/lease.lua` looks at it.
+/// Names of paused destinations, in every shard; `scripts/lease.lua` reads it.
 const NAMES: &str = "p";
 
-/// Pauses a destination, or says again why.
+/// Pauses a destination, or updates the reason.
 pub(crate) async fn pause(link: &Arc<Link>, pause: &Pause) -> Result<(), Failure> {
     let mut change = Change::default();
     change.then(keep(pause)?);
@@ -30,13 +30,14 @@ pub(crate) async fn pause(link: &Arc<Link>, pause: &Pause) -> Result<(), Failure
     align(link, &pause.destination).await
 }
 
-/// What keeps a pause.
+/// The command that stores a pause.
 pub(crate) fn keep(pause: &Pause) -> Result<Command, Failure> {
     let name = pause.destination.as_str();
     Ok(Command::new("HSET", PAUSES).arg(name).arg(json::write(pause)?))
 }
 
-/// Resumes a destination; whether it was paused. The shards come first: until all of them know, it is shown as paused.
+/// Resumes a destination. Returns whether it was paused. The shards come first: until all of them are updated, it is
+/// shown as paused.
 pub(crate) async fn resume(link: &Arc<Link>, destination: &DestinationId) -> Result<bool, Failure> {
     for _ in 0..ROUNDS_MAX {
         let Some(said) = said(link, destination).await? else {
@@ -53,7 +54,7 @@ pub(crate) async fn resume(link: &Arc<Link>, destination: &DestinationId) -> Res
     Err(Failure::Contended)
 }
 
-/// Everything paused, by name.
+/// Every pause, by name.
 pub(crate) async fn pauses(link: &Link) -> Result<Vec<Pause>, Failure> {
     let command = Command::new("HGETALL", PAUSES);
     let kept = reply::pairs(link.read(HOME, vec![command]).await?.next()?)?;
@@ -65,7 +66,7 @@ pub(crate) async fn pauses(link: &Link) -> Result<Vec<Pause>, Failure> {
     Ok(pauses)
 }
 
-/// Brings every shard in line with what is said, for every destination where one of them is not.
+/// Updates the shards for every destination whose stored pause differs from a shard.
 pub(crate) async fn align_all(link: &Arc<Link>) -> Result<(), Failure> {
     let said: BTreeSet<DestinationId> = pauses(link)
         .await?
@@ -88,7 +89,7 @@ enum Said {
     Resumed,
 }
 
-/// Writes what is said to every shard, until it is still said afterwards.
+/// Writes the stored pause to every shard, until it is unchanged afterwards.
 async fn align(link: &Arc<Link>, destination: &DestinationId) -> Result<(), Failure> {
     let mut before = said(link, destination).await?;
     for _ in 0..ROUNDS_MAX {

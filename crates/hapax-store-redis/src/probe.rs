@@ -1,4 +1,4 @@
-//! Proving that the store can write now.
+//! Proving that the store can write right now.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::link::{Link, on_each};
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Room};
 
-/// Writes to every shard what no one reads: a server that is gone, or full, fails it.
+/// Writes a value that nothing reads to every shard. It fails if a server is gone or full.
 pub(crate) async fn probe(link: &Arc<Link>) -> Result<(), Failure> {
     on_each(link, write).await?;
     Ok(())

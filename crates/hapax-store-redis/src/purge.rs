@@ -1,10 +1,10 @@
-//! Purge: what has outlived its window goes, payload before ledger, unfinished work never.
+//! Purge: deletes events and ledger entries past their window, payload before ledger, and never unfinished deliveries.
 //!
-//! Windows are the caller's and may change, and a ledger entry outlives its event whatever happens to it: so entries are
-//! deleted here and not by an expiry of Redis.
+//! The caller sets the windows and may change them, and a ledger entry always outlives its event: so entries are
+//! deleted here and not by Redis expiry.
 //!
-//! Shards are walked through at the same time, each for a share of its own, and so are the events and the ledger of each:
-//! none waits for another that is behind.
+//! Shards are walked concurrently, each with its own share, and so are the events and the ledger of each: none waits
+//! for another that lags behind.
 
 mod events;
 mod ledger;
@@ -24,14 +24,14 @@ use crate::link::Link;
 use crate::shards::Shard;
 use crate::{Options, audit, bodies, jobs};
 
-/// Rows of a walk that are in progress at once.
+/// Rows of a walk that are processed concurrently.
 const PAGE: usize = 1_000;
-/// Rows in one call of the server: no one else is served meanwhile.
+/// Rows in one call, during which the server serves nobody else.
 const AT_ONCE: usize = 100;
-/// How often small things are looked through while there is always something else to delete.
+/// How often small tables are swept when there is always something else to delete.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// Where the walk through each shard goes on.
+/// The position of the walk through each shard.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     walks: Mutex<BTreeMap<Shard, Walk>>,
@@ -43,7 +43,7 @@ pub(crate) struct Progress {
 struct Walk {
     events: events::Reached,
     ledger: Option<ledger::Reached>,
-    /// Whether this pass has been through all of it.
+    /// Whether this pass has reached its end.
     is_over: bool,
 }
 
@@ -51,7 +51,7 @@ struct Walk {
 struct Budget {
     /// Rows that may be deleted.
     rows: usize,
-    /// Rows that may be looked at.
+    /// Rows that may be examined.
     looks: usize,
 }
 
@@ -116,7 +116,7 @@ pub(crate) async fn purge(
     Ok(purged)
 }
 
-/// Ends the pass, if every shard was walked through to its end; whether it did.
+/// Ends the pass if every shard was walked to its end. Returns whether it did.
 fn end_pass(link: &Link, progress: &Progress) -> bool {
     let mut walks = progress.walks.lock();
     let mut shards = link.shards().all();
@@ -127,7 +127,7 @@ fn end_pass(link: &Link, progress: &Progress) -> bool {
     is_over
 }
 
-/// Goes on through a shard; where it stands, and what it deleted.
+/// Continues the walk through a shard. Returns its position and what it deleted.
 async fn walk_on(
     link: &Link,
     shard: Shard,
@@ -142,7 +142,7 @@ async fn walk_on(
         ledger::purge(link, shard, order, from, Budget { rows, looks }),
     )
     .await?;
-    // An entry may have been kept for an event that went right after.
+    // An entry may have been kept for an event that was deleted right after.
     let may_follow = events > 0 && ledger.kept > 0;
     let walk = Walk {
         is_over: reached.after.is_none() && ledger.reached.is_none() && !may_follow,

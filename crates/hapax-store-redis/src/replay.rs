@@ -1,4 +1,4 @@
-//! Replay: puts finished deliveries back to work.
+//! Replay: puts finished deliveries back into the queue.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ struct Again<'a> {
     order: &'a ReplayOrder,
     row: &'a EventRow,
     snapshot: Snapshot,
-    /// The ledger's entry as it was read, as it will be, and the generation that was taken from it.
+    /// The ledger's entry as it was read, its new value, and the generation taken from it.
     forced: Option<Forced>,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Again<'a> {
         Ok(plan)
     }
 
-    /// A forced replay moves the ledger's generation on, if the entry is still the one that was read.
+    /// A forced replay advances the ledger's generation, if the entry is unchanged.
     fn with_generation(&self, change: Change) -> Change {
         let Some(forced) = &self.forced else {
             return change;
@@ -232,7 +232,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// The place of its acceptance. Places are numbers that are never below the server's clock.
+    /// The position of its acceptance. Positions are numbers that are never below the server's clock.
     fn place(&self, earlier: Option<&Outcome>) -> u64 {
         let accepted = u64::try_from(self.row.accepted_at.as_micros()).unwrap_or(0);
         earlier.and_then(|outcome| outcome.stay.place).unwrap_or(accepted)
@@ -250,7 +250,7 @@ impl Forced {
         };
         let mut entry = Entry::from_bytes(&read)?;
         let next = entry.known.generation.next();
-        // A tombstone's is promised to the next event: it moves on instead.
+        // A tombstone's generation belongs to the next event, so the tombstone moves on.
         let generation = if entry.is_forgotten {
             entry.known.generation
         } else {
@@ -264,7 +264,7 @@ impl Forced {
     }
 }
 
-/// The outcome stays, neither listed nor counted any more.
+/// The outcome stays, but is no longer listed or counted.
 fn into_history(
     change: &mut Change,
     id: hapax_core::EventId,
@@ -284,7 +284,7 @@ fn into_history(
     Ok(())
 }
 
-/// Takes a dead or discarded delivery out of its list.
+/// Removes a dead or discarded delivery from its list.
 pub(crate) fn leave_list(
     change: &mut Change,
     id: hapax_core::EventId,

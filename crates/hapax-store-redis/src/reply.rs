@@ -1,4 +1,4 @@
-//! Reading what scripts answer.
+//! Decoding the answers of scripts.
 
 use redis::Value;
 
@@ -11,7 +11,7 @@ pub(crate) fn list(value: Value) -> Result<Vec<Value>, Failure> {
     }
 }
 
-/// A list of this many.
+/// A list of exactly `N` values.
 pub(crate) fn exactly<const N: usize>(value: Value) -> Result<[Value; N], Failure> {
     list(value)?.try_into().map_err(|_| damaged("a short list"))
 }
@@ -35,7 +35,7 @@ pub(crate) fn text(value: Value) -> Result<String, Failure> {
     String::from_utf8(bytes(value)?).map_err(|_| damaged("a text"))
 }
 
-/// A number, also as text, also as Redis writes scores.
+/// A number, also as text, also in the form Redis uses for scores.
 pub(crate) fn number(value: Value) -> Result<u64, Failure> {
     match value {
         Value::Int(number) => u64::try_from(number).map_err(|_| damaged("a number")),
@@ -52,7 +52,7 @@ pub(crate) fn number(value: Value) -> Result<u64, Failure> {
 /// Names with their values.
 pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Names and values in turns.
+/// Alternating names and values.
 pub(crate) fn pairs(value: Value) -> Result<Pairs, Failure> {
     if let Value::Map(entries) = value {
         let entries = entries

@@ -1,4 +1,4 @@
-//! Rescue: takes expired leases back, and steps between shards that someone has left.
+//! Rescue: takes back expired leases, and takes steps between shards that were left behind.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ async fn rescue_some(link: &Arc<Link>, shard: Shard, limit: u32) -> Result<Vec<R
     settle_all(link, answers).await
 }
 
-/// What was taken back. Lanes go on where their heads are dead.
+/// The deliveries that were taken back. Lanes whose heads have died continue.
 pub(crate) async fn settle_all(link: &Arc<Link>, answers: Value) -> Result<Vec<Rescued>, Failure> {
     let mut rescued = Vec::new();
     for answer in reply::list(answers)? {

@@ -1,5 +1,5 @@
-//! Re-encryption: rows get another stored form, each where it is still as it was read. An append-only file has the rows
-//! that they were until it is rewritten.
+//! Re-encryption: rows are rewritten, each only if it is still as it was read. An append-only file keeps the old rows
+//! until it is rewritten.
 
 use hapax_core::store::{AttemptView, ConflictingBody, IndexedValue, LedgerEntry, Resealed};
 use hapax_core::{EventId, Key, StoredEvent};
@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::snapshot::{Change, Command, Room};
 use crate::{bodies, json, packed, reply};
 
-/// Rewrites rows. One that someone else changes at this moment is left for the next time.
+/// Rewrites rows. A row that another process is changing is left for the next time.
 pub(crate) async fn reseal(link: &Link, rows: Vec<Resealed>) -> Result<(), Failure> {
     for row in rows {
         match row {
@@ -60,7 +60,7 @@ async fn event(link: &Link, before: &StoredEvent, after: &StoredEvent) -> Result
     if unpack_body(body)?.0 != before.headers {
         return Ok(());
     }
-    // The version changes too: so no one else rewrites it in between.
+    // The version changes too, so that nobody else rewrites it in between.
     let mut change =
         Change::default()
             .when(key.clone(), "h", head)

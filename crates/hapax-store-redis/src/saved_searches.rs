@@ -10,10 +10,10 @@ use crate::{json, reply};
 
 /// Name → search.
 const VIEWS: &str = "V";
-/// Changes whenever a search is kept, so that two at once do not both take the last place.
+/// Changes whenever a search is stored, so that two concurrent calls do not both take the last slot.
 const VERSION: (&str, &str) = ("m", "views");
 
-/// Keeps a search, instead of what has its name; whether there was room.
+/// Stores a search, replacing any with the same name. Returns whether there was room.
 pub(crate) async fn put(link: &Link, search: &SavedSearch) -> Result<bool, Failure> {
     let name = search.name.as_str();
     for _ in 0..ROUNDS_MAX {
@@ -40,7 +40,7 @@ pub(crate) async fn put(link: &Link, search: &SavedSearch) -> Result<bool, Failu
     Err(Failure::Contended)
 }
 
-/// Deletes a search; whether there was one.
+/// Deletes a search. Returns whether there was one.
 pub(crate) async fn delete(link: &Link, name: &str) -> Result<bool, Failure> {
     for _ in 0..ROUNDS_MAX {
         let command = Command::new("HGET", VIEWS).arg(name);

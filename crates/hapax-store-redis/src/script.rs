@@ -1,15 +1,13 @@
-//! The scripts: Lua that a server runs whole, undisturbed by anyone else. Each is sent once on each connection and then
-//! called by its hash.
+//! The scripts: Lua that a server runs atomically. Each is sent once on each connection and then called by its hash.
 //!
-//! A script gets two keys, its *door*: `m` of its shard, which every store has, and `-`, which no one ever writes. A
+//! A script gets two keys, its *door*: `m` of its shard, which every store has, and `-`, which is never written. A
 //! cluster that is moving the shard's slot has one of the two and not the other, and so refuses the call before it
-//! begins. Without the second, a script would run into keys that have moved already and stop half way.
+//! begins. Without the second key, a script would reach keys that have already moved and stop half way.
 
 use std::sync::LazyLock;
 
 use crate::shards::{Shard, Shards};
 
-/// One of them.
 pub(crate) struct Script {
     source: LazyLock<Loaded>,
     repeat: Repeat,
@@ -20,12 +18,12 @@ struct Loaded {
     sha: String,
 }
 
-/// Whether a call may be sent again when no one knows whether the first one ran.
+/// Whether a call may be sent again when it is unknown whether the first one ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It does the same again, or nothing.
+    /// A repetition has the same effect, or none.
     Safe,
-    /// It would do more.
+    /// A repetition would do more.
     Never,
 }
 
@@ -40,31 +38,31 @@ macro_rules! scripts {
 }
 
 scripts! {
-    /// Claims, stores and enqueues. The same event again is found as seen.
+    /// Claims, stores and enqueues. A repeated event is found as seen.
     ACCEPT: Safe = "shard" "ledger" "accept";
-    /// Looks which identities were seen.
+    /// Checks which identities were seen.
     SEEN: Safe = "shard" "ledger" "seen";
-    /// Leases what is due.
+    /// Leases due deliveries.
     LEASE: Never = "shard" "work" "lease";
     /// Moves the ends of leases.
     EXTEND: Safe = "shard" "work" "extend";
-    /// Records what became of attempts.
+    /// Records the results of attempts.
     FINISH: Never = "shard" "work" "finish";
     /// Takes expired leases back.
     RESCUE: Never = "shard" "work" "take_back" "rescue";
-    /// Notes that an owner lives, and takes back what dead ones hold.
+    /// Records that an owner is alive, and takes back the leases of dead owners.
     ALIVE: Never = "shard" "work" "take_back" "alive";
     /// Makes the head of a lane due.
     PROMOTE: Safe = "shard" "work" "promote";
-    /// Changes who is in a lane.
+    /// Changes the members of a lane.
     LANE: Safe = "shard" "lane";
     /// Reads events without their bodies.
     LOOK: Safe = "shard" "look";
-    /// Reads several things at one moment, and takes numbers.
+    /// Reads several values in one snapshot, and takes numbers.
     READ: Safe = "shard" "read";
-    /// Writes, if what was read is still so.
+    /// Writes, if the values that were read are unchanged.
     APPLY: Never = "shard" "apply";
-    /// Adds up copies.
+    /// Adds duplicates to tallies.
     TALLY: Never = "shard" "tally";
 }
 
@@ -73,7 +71,7 @@ impl Script {
         self.repeat
     }
 
-    /// By which a server knows it.
+    /// The hash by which a server knows it.
     pub(crate) fn hash(&self) -> &str {
         &self.source.sha
     }
@@ -83,7 +81,7 @@ impl Script {
         command("EVALSHA", &self.source.sha, shards.tag(shard), args)
     }
 
-    /// The call with the text, for a server that does not know it yet. It remembers it.
+    /// The call with the text, for a server that does not know it yet. The server remembers it.
     pub(crate) fn by_text(&self, shards: &Shards, shard: Shard, args: &[Vec<u8>]) -> redis::Cmd {
         command("EVAL", &self.source.text, shards.tag(shard), args)
     }

@@ -1,24 +1,22 @@
 //! Shards: parts of the store that each live on one server. Everything about an identity is in one of them.
 //!
-//! A cluster decides by the text in braces where a key lives. Every key of a shard begins with the same one, its *tag*,
-//! so one script may change all of them together. Tags are chosen so that shards are spread evenly over the slots.
+//! A cluster assigns a key by the text in braces. Every key of a shard begins with the same one, its *tag*, so one
+//! script may change all of them together. Tags are chosen so that shards are spread evenly over the slots.
 
 use hapax_core::{EventId, Key};
 
-/// Slots of a Redis Cluster.
+/// The number of slots of a Redis Cluster.
 const SLOTS: u16 = 16_384;
 
-/// How many shards a store may have: as many as there are buckets of identities.
+/// The maximum number of shards of a store: as many as there are buckets of identities.
 pub(crate) const SHARDS_MAX: u8 = 64;
 
-/// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Shard(pub(crate) u8);
 
-/// What is kept once and not by identity, such as the audit trail, is here.
+/// The shard of records that do not belong to an identity, such as the audit trail.
 pub(crate) const HOME: Shard = Shard(0);
 
-/// All of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Shards {
     tags: Vec<Tag>,
@@ -39,7 +37,7 @@ impl Shards {
         Self { tags }
     }
 
-    /// The one place that is known before the number of shards is.
+    /// The one shard that is known before the number of shards is.
     pub(crate) fn first_look(prefix: &str) -> Self {
         let slot = crc16(0, prefix.as_bytes()) % SLOTS;
         let text = format!("{{{prefix}}}");
@@ -64,7 +62,7 @@ impl Shards {
         Shard(id.bucket() % self.count())
     }
 
-    /// Where something with this name is: the same for every process.
+    /// The shard for this name: the same for every process.
     pub(crate) fn of_name(&self, parts: &[&[u8]]) -> Shard {
         let mut hash = 0;
         for part in parts {
@@ -74,7 +72,7 @@ impl Shards {
         Shard((hash % u16::from(self.count())) as u8)
     }
 
-    /// What every key of the shard begins with.
+    /// The beginning of every key of the shard.
     pub(crate) fn tag(&self, shard: Shard) -> &str {
         &self.tags[usize::from(shard.0)].text
     }
@@ -85,7 +83,7 @@ impl Shards {
 }
 
 impl Tag {
-    /// The first tag for a shard in its own share of the slots.
+    /// The first tag for a shard in its share of the slots.
     fn spread(prefix: &str, shard: u8, count: u8) -> Self {
         let width = SLOTS / u16::from(count);
         let own = u16::from(shard) * width..(u16::from(shard) + 1) * width;
@@ -104,7 +102,7 @@ impl Tag {
     }
 }
 
-/// CRC-16/XMODEM, with which a cluster finds the slot of a key.
+/// CRC-16/XMODEM, which a cluster uses to find the slot of a key.
 fn crc16(start: u16, bytes: &[u8]) -> u16 {
     bytes.iter().fold(start, |mut crc, byte| {
         crc ^= u16::from(*byte) << 8;

@@ -1,6 +1,6 @@
-//! Reading several things of a shard at one moment, and writing if they are still so.
+//! Reading several values of a shard in one snapshot, and writing if they are unchanged.
 //!
-//! What is rare is decided here and not in a script: read, decide, apply; and again, if someone was faster.
+//! Rare operations are decided here and not in a script: read, decide, apply; and again, if another process was faster.
 
 use hapax_core::Timestamp;
 use redis::Value;
@@ -11,7 +11,7 @@ use crate::reply;
 use crate::script::{APPLY, READ};
 use crate::shards::Shard;
 
-/// How often a step is begun again because someone was faster.
+/// How many times a step is started again because another process was faster.
 pub(crate) const ROUNDS_MAX: u32 = 20;
 
 /// A command: its name, its key without the shard's tag, its arguments.
@@ -34,32 +34,31 @@ impl Command {
         self.arg(number.to_string())
     }
 
-    /// How many parts, and the parts.
+    /// Appends the number of parts, and the parts.
     fn add_to(&self, args: &mut Vec<Vec<u8>>) {
         args.push(self.0.len().to_string().into());
         args.extend(self.0.iter().cloned());
     }
 }
 
-/// What was read.
+/// The values that were read.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     /// The server's time.
     pub(crate) now: Timestamp,
     /// The first of the numbers that were taken.
     pub(crate) number: u64,
-    /// One answer for each command.
+    /// One answer per command.
     pub(crate) answers: std::vec::IntoIter<Value>,
 }
 
 impl Snapshot {
-    /// The next answer.
     pub(crate) fn next(&mut self) -> Result<Value, Failure> {
         self.answers.next().ok_or_else(|| damaged("a snapshot"))
     }
 }
 
-/// Something to write.
+/// A change to write.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     conditions: Vec<[Vec<u8>; 3]>,
@@ -67,7 +66,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Only if a field of a hash still has this value; empty: if it is not there.
+    /// Only if a field of a hash still has this value; an empty value means that the field does not exist.
     #[must_use]
     pub(crate) fn when(
         mut self,
@@ -98,12 +97,12 @@ impl Change {
     }
 }
 
-/// Whether a change may be written where there is no room.
+/// Whether a change may be written when the server is out of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// It takes some, and is refused.
+    /// It needs memory, and is refused.
     Needed,
-    /// It takes hardly any, or makes some.
+    /// It needs hardly any memory, or frees some.
     NotNeeded,
 }
 
@@ -111,12 +110,12 @@ pub(crate) enum Room {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Made {
     Yes,
-    /// Someone was faster.
+    /// Another process was faster.
     No,
 }
 
 impl Link {
-    /// Runs commands that only read, all at one moment.
+    /// Runs commands that only read, in one snapshot.
     pub(crate) async fn read(&self, shard: Shard, commands: Vec<Command>) -> Result<Snapshot, Failure> {
         self.read_and_take(shard, commands, 0).await
     }
@@ -142,7 +141,7 @@ impl Link {
         })
     }
 
-    /// Makes changes, each by itself.
+    /// Makes changes independently of each other.
     pub(crate) async fn apply(
         &self,
         shard: Shard,
@@ -154,7 +153,7 @@ impl Link {
         Ok(made)
     }
 
-    /// The same, and then waits for this many replicas to have them; how many do.
+    /// The same, then waits for this many replicas to have them. Returns how many do.
     pub(crate) async fn apply_and_wait(
         &self,
         shard: Shard,
@@ -185,7 +184,7 @@ impl Link {
         Ok((answers.map(made).collect::<Result<_, _>>()?, waited.replicas))
     }
 
-    /// Makes one change that needs hardly any room.
+    /// Makes one change that needs hardly any memory.
     pub(crate) async fn apply_one(&self, shard: Shard, change: Change) -> Result<Made, Failure> {
         let made = self.apply(shard, &[change], Room::NotNeeded).await?;
         made.first()

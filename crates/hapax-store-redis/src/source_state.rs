@@ -1,4 +1,4 @@
-//! Small values that sources keep besides their events: in the first shard, by source and name.
+//! Small values that sources keep in addition to their events: in the first shard, by source and name.
 
 use hapax_core::SourceName;
 use hapax_core::store::SourceState;
@@ -10,11 +10,11 @@ use crate::reply;
 use crate::shards::HOME;
 use crate::snapshot::{Change, Command, Made, ROUNDS_MAX};
 
-/// Source and name → the value behind a mark, since nothing that is kept may be empty.
+/// Source and name → the value after a marker byte, since stored values must not be empty.
 const STATES: &str = "S";
 const MARK: u8 = b'=';
 
-/// Keeps a value, instead of what has its name.
+/// Stores a value, replacing any with the same name.
 pub(crate) async fn put(link: &Link, state: &SourceState) -> Result<(), Failure> {
     let mut change = Change::default();
     change.then(keep(state));
@@ -22,7 +22,7 @@ pub(crate) async fn put(link: &Link, state: &SourceState) -> Result<(), Failure>
     Ok(())
 }
 
-/// Takes a value away, and puts another in the same step; whether there was one.
+/// Removes a value and stores its replacement in the same step. Returns whether there was one.
 pub(crate) async fn take(
     link: &Link,
     source: &SourceName,
@@ -47,7 +47,7 @@ pub(crate) async fn take(
     Err(Failure::Contended)
 }
 
-/// What is kept under a name.
+/// The value stored under a name.
 pub(crate) async fn find(
     link: &Link,
     source: &SourceName,
@@ -59,7 +59,7 @@ pub(crate) async fn find(
     value.map(|value| read(&field, &value)).transpose()
 }
 
-/// Everything that is kept, by source and name.
+/// Every stored value, by source and name.
 pub(crate) async fn list(link: &Link) -> Result<Vec<SourceState>, Failure> {
     let command = Command::new("HGETALL", STATES);
     let kept = reply::pairs(link.read(HOME, vec![command]).await?.next()?)?;

@@ -1,4 +1,4 @@
-//! Handing the items of a call to their shards, and putting the answers back in order.
+//! Distributing the items of a call to their shards, and putting the answers back in order.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The store itself: hands inputs to tasks and answers back.
+//! The store itself: passes inputs to tasks and answers back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use crate::{
 
 /// The store for very high volume: a Redis server or a Redis Cluster, shared with any number of other processes.
 ///
-/// A server that is replaced by its replica may have answered what the replica has not: after a failover an event may be
-/// delivered again, and without `WAIT` one that was answered may be gone. There is no transaction that a handler could
-/// write in together with it.
+/// A server may have answered writes that its replica does not have when it takes over: after a failover an event may
+/// be delivered again, and without `WAIT` an acknowledged event may be lost. There is no transaction that a handler
+/// could share.
 pub struct RedisStore {
-    /// For what events need, which waits for nothing else.
+    /// For processing events, which never waits for anything else.
     pub(crate) link: Arc<Link>,
-    /// For searches, upkeep, and what operators change.
+    /// For searches, upkeep and changes by operators.
     aside: Arc<Link>,
     options: ArcSwap<Options>,
     habit: Arc<Habit>,
@@ -42,10 +42,10 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects, and makes what is not there yet. Leases of other processes stay.
+    /// Connects, and creates what does not exist yet. Leases of other processes stay valid.
     ///
     /// # Errors
-    /// When the server or cluster cannot be reached, may throw entries away, or holds a store of another shape.
+    /// The server or cluster cannot be reached, may evict entries, or holds a store with another number of shards.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let opened = open::open(&options).await?;
         Ok(Self {
@@ -59,22 +59,22 @@ impl RedisStore {
         })
     }
 
-    /// In how many parts it is kept.
+    /// The number of shards.
     pub fn shards(&self) -> u8 {
         self.link.shards().count()
     }
 
-    /// Whether it is kept on a cluster.
+    /// Whether it is stored on a cluster.
     pub fn is_cluster(&self) -> bool {
         self.kind == Kind::Cluster
     }
 
-    /// What a crash or a failover would cost, as the servers are set up.
+    /// What a crash or a failover would cost, given the servers' settings.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// From now on each source waits for this many replicas; those that are not named wait for none.
+    /// Sets how many replicas each source waits for; sources not listed wait for none.
     pub fn set_wait(&self, wait: BTreeMap<SourceName, u8>) {
         let mut options = Options::clone(&self.options.load());
         options.wait = wait;
@@ -90,7 +90,7 @@ impl RedisStore {
         self.run_on(&self.link, step).await
     }
 
-    /// Runs a step over this many items that events wait for, each of which has an answer of its own.
+    /// Runs a step over `asked` items for which events wait, with one answer per item.
     async fn run_each<T, F>(
         &self,
         asked: usize,
@@ -129,7 +129,7 @@ impl RedisStore {
         self.run_on(&self.aside, step).await
     }
 
-    /// Runs a step in a task of its own: it comes to its end even if no one waits for it any more.
+    /// Runs a step in its own task: it finishes even if nobody waits for it any longer.
     async fn run_on<T, F>(
         &self,
         link: &Arc<Link>,

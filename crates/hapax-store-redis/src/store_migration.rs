@@ -1,8 +1,8 @@
-//! The store's third part: handing everything over to another store, and taking it in.
+//! Store migration: exporting everything to another store, and importing it.
 //!
-//! Identities come by key: the hashes of the ledger follow each other as keys do, in every shard alike. An identity is
-//! written whole, in its own shard; only its places in lanes are in others, and those come first, since whoever stands in
-//! a lane without being there is taken out when its turn comes.
+//! Identities are ordered by key: the ledger hashes sort as keys do, in every shard alike. An identity is written
+//! completely, in its own shard. Only its positions in lanes are in other shards. They are written first, since a lane
+//! member whose event does not exist is removed when its turn comes.
 
 mod bodies;
 mod census;

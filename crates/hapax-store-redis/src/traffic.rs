@@ -1,5 +1,5 @@
-//! Traffic over time: rows of sums, each written whole by the process that it is of. In the first shard, one hash for
-//! each slot, which Redis deletes when no chart shows it any more.
+//! Traffic over time: rows of sums, each written whole by the process it belongs to. In the first shard, one hash per
+//! slot, which Redis deletes when no chart shows it any longer.
 
 use hapax_core::store::{Subject, TimeRange, TrafficRow};
 use hapax_core::{Owner, Timestamp};
@@ -11,10 +11,9 @@ use crate::shards::HOME;
 use crate::snapshot::{Change, Command, Room};
 use crate::{json, reply};
 
-/// Slots behind the one that is now: the clock of a process may be ahead of the server's.
+/// Slots after the current one: the clock of a process may be ahead of the server's.
 const SLOTS_AHEAD: u32 = 2;
 
-/// Writes rows.
 pub(crate) async fn put(link: &Link, rows: &[TrafficRow]) -> Result<(), Failure> {
     let mut change = Change::default();
     for row in rows {
@@ -31,7 +30,7 @@ pub(crate) async fn put(link: &Link, rows: &[TrafficRow]) -> Result<(), Failure>
     Ok(())
 }
 
-/// Every row of a span, by slot.
+/// Every row of a range, by slot.
 pub(crate) async fn list(link: &Link, span: TimeRange) -> Result<Vec<TrafficRow>, Failure> {
     let now = link.read(HOME, Vec::new()).await?.now;
     let slots: Vec<Timestamp> = (0..span.slots() as u32 + SLOTS_AHEAD)

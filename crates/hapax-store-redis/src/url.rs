@@ -1,20 +1,20 @@
-//! Where a store is, read from its URL.
+//! The address of a store, parsed from its URL.
 
 use std::fmt;
 use std::num::NonZeroU8;
 
 use crate::shards::SHARDS_MAX;
 
-/// Shards of a new store on one server: more would only cut batches into pieces.
+/// Shards of a new store on one server: more would only split batches.
 const SHARDS_ON_ONE: NonZeroU8 = NonZeroU8::MIN;
 /// Shards of a new store on a cluster: enough to grow to as many masters.
 const SHARDS_ON_A_CLUSTER: u8 = 16;
 const PORT: u16 = 6_379;
 const PREFIX: &str = "hapax";
-/// Bytes of a prefix: it is a part of every key.
+/// The maximum length of a prefix, which is a part of every key.
 const PREFIX_BYTES_MAX: usize = 64;
 
-/// A store's place.
+/// A store's address.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoreAddress {
     pub(crate) kind: Kind,
@@ -25,7 +25,7 @@ pub(crate) struct StoreAddress {
     pub(crate) password: Option<String>,
     pub(crate) database: i64,
     pub(crate) prefix: String,
-    /// What the URL asks for; a store that exists has its own number.
+    /// The URL's number of shards; an existing store has its own.
     pub(crate) shards: Option<u8>,
 }
 
@@ -50,47 +50,47 @@ pub(crate) struct Node {
     pub(crate) port: u16,
 }
 
-/// Why a text is no place. The text itself is not printed: it may contain a password.
+/// Why a string is not a valid address. The string itself is not printed: it may contain a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// Another scheme.
+    /// The scheme is unknown.
     #[error(
         "write \"redis://host:6379/0\" for one server or \"redis-cluster://host:6379,host:6379\" for a cluster"
     )]
     Scheme,
-    /// Nothing before the path.
+    /// There is nothing before the path.
     #[error("the host is missing: write \"redis://host:6379\"")]
     HostMissing,
-    /// Something else than a number behind the colon.
+    /// The part after the colon is not a port number.
     #[error("the port of {0} is not a number from 1 to 65535")]
     Port(String),
-    /// Several hosts, but no cluster.
+    /// There are several hosts, but the scheme is not for a cluster.
     #[error("one server has one address; for a cluster write \"redis-cluster://\" before its addresses")]
     SeveralHosts,
-    /// A path that is not a number.
+    /// The path is not a number.
     #[error("the database behind the `/` is a number, such as \"redis://host:6379/0\"")]
     Database,
-    /// A cluster has one database.
+    /// A cluster has only one database.
     #[error("a cluster has only database 0: leave the path out, and tell stores apart by `?prefix=`")]
     DatabaseOfACluster,
-    /// A text behind the `?` that is not known.
+    /// The parameter after the `?` is unknown.
     #[error("`{0}` is not an option of the URL: there are `prefix` and `shards`")]
     Option(String),
-    /// A prefix that keys cannot have.
+    /// The prefix cannot be used in keys.
     #[error("the prefix is 1 to 64 letters, digits, `-`, `_` and `.`")]
     Prefix,
-    /// A number of shards that identities cannot be spread over.
+    /// Identities cannot be divided among this number of shards.
     #[error("the number of shards is 1, 2, 4, 8, 16, 32 or 64")]
     Shards,
-    /// An escape that is none.
+    /// A percent escape is not valid.
     #[error("user or password hold a `%` that does not begin an escape: write it as `%25`")]
     Escape,
 }
 
-/// Whether a text is the URL of a store on Redis.
+/// Checks that a string is the URL of a store on Redis.
 ///
 /// # Errors
-/// When it is not, with the reason.
+/// It is not; the error says why.
 pub fn check(url: &str) -> Result<(), UrlError> {
     StoreAddress::parse(url).map(drop)
 }
@@ -106,7 +106,7 @@ impl StoreAddress {
             _ => return Err(UrlError::Scheme),
         };
         let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
-        // A password may hold an `@` that someone forgot to escape: the last one counts.
+        // A password may contain an unescaped `@`: the last one counts.
         let (login, rest) = match rest.rsplit_once('@') {
             Some((login, rest)) => (Some(login), rest),
             None => (None, rest),
@@ -127,7 +127,7 @@ impl StoreAddress {
         Ok(place)
     }
 
-    /// How many shards a new store gets.
+    /// The number of shards of a new store.
     pub(crate) fn shards_of_a_new_store(&self) -> u8 {
         self.shards.unwrap_or(match self.kind {
             Kind::Single => SHARDS_ON_ONE.get(),

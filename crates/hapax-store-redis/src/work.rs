@@ -1,4 +1,4 @@
-//! Work and outcomes as they are stored. `scripts/work.lua` reads and writes the same.
+//! Unfinished deliveries and outcomes as they are stored. `scripts/work.lua` reads and writes the same.
 
 use hapax_core::store::ReplayJobId;
 use hapax_core::{
@@ -15,18 +15,18 @@ pub(crate) struct Work {
     pub(crate) attempts: u32,
     pub(crate) lost: u32,
     pub(crate) token: u64,
-    /// Tells one stay in a lane from the next.
+    /// Distinguishes one stay in a lane from the next.
     pub(crate) ticket: u64,
     /// The number under which it last had the turn in its lane, or gave way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) turn: Option<u64>,
-    /// When it is due; none while it runs or waits in its lane.
+    /// When it is due; `None` while it is running or waits in its lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) due: Option<i64>,
-    /// The end of its lease, while it runs.
+    /// The end of its lease, while it is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lease: Option<i64>,
-    /// Who had the lease that it was last given, and under which token.
+    /// The owner and token of its last lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) holder: Option<String>,
     #[serde(flatten)]
@@ -51,12 +51,12 @@ pub(crate) struct Outcome {
     pub(crate) stay: Stay,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) replay: Option<String>,
-    /// Whether it is a dead head that keeps its lane waiting.
+    /// Whether it is a dead head that holds its lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) holds: Option<bool>,
 }
 
-/// A lane and a place in it.
+/// A lane and a position in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stay {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,12 +75,12 @@ impl Work {
         }
     }
 
-    /// The queue it is in while it is due some time, without its destination.
+    /// The queue of a delivery with a due time, without its destination.
     pub(crate) const fn queue(&self) -> char {
         if self.lost > 0 { 's' } else { 'q' }
     }
 
-    /// Attempts that came to an end and left it unfinished.
+    /// Attempts that ended and left it unfinished.
     pub(crate) const fn failures(&self) -> u32 {
         match self.lease {
             Some(_) => self.attempts.saturating_sub(1),
@@ -150,7 +150,7 @@ impl Stay {
     }
 }
 
-/// A job's id as text: what scripts read holds no other bytes.
+/// A job's id as text, because values that scripts read must not contain other bytes.
 pub(crate) fn job_text(job: Option<ReplayJobId>) -> Option<String> {
     job.map(|job| job.to_string())
 }
@@ -159,12 +159,12 @@ fn job(text: Option<&String>) -> Option<ReplayJobId> {
     text?.parse().ok().map(ReplayJobId)
 }
 
-/// A delivery among those that run.
+/// A member of the set of running deliveries.
 pub(crate) fn member(id: EventId, to: &DestinationId) -> Vec<u8> {
     [id.as_bytes(), to.as_str().as_bytes()].concat()
 }
 
-/// A delivery among the dead and the discarded.
+/// A member of the lists of dead and discarded deliveries.
 pub(crate) fn ended_member(id: EventId, to: &DestinationId, error: Option<&str>) -> Vec<u8> {
     let mut member = member(id, to);
     member.push(0);

@@ -1,4 +1,4 @@
-//! What the laws cannot see: several stores at once, what a dying process leaves, and servers that forget or move.
+//! Tests beyond the laws: several stores at once, the remains of a dying process, and servers that lose data or move.
 #![expect(
     clippy::unwrap_used,
     reason = "what the tests stand on must work, or they fail"

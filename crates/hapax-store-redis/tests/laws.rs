@@ -1,4 +1,4 @@
-//! Every law of the store's contract, and the random walk beside the model, on a real server.
+//! Every law of the store's contract, and the random walk against the model, on a real server.
 #![expect(
     clippy::unwrap_used,
     reason = "what the tests stand on must work, or they fail"
@@ -11,7 +11,7 @@ use subject::RedisSubject;
 
 hapax_store_laws::laws!(RedisSubject::one_server());
 
-/// The same behind keys.
+/// The same laws on an encrypted store.
 mod sealed {
     use hapax_store_laws::SealedSubject;
 

@@ -1,4 +1,4 @@
-//! The calls of an accept: what a script is told of events, and what it says of them.
+//! The calls of an accept: the arguments of the script for each event, and its answers.
 
 use hapax_core::store::IndexedValue;
 use hapax_core::{EventId, Generation, NewDelivery, OnDead};
@@ -19,12 +19,12 @@ use crate::{Options, packed, reply};
 /// Arguments for each event; `scripts/accept.lua` names them.
 const ARGUMENTS: usize = 11;
 
-/// What a script said of one event.
+/// The script's answer for one event.
 pub(super) enum Claimed {
     Seen(Box<Entry>),
     /// The generation, and for each delivery its token and the end of its lease.
     New(Generation, Vec<(u64, u64)>),
-    /// Its id is another event's.
+    /// Its id belongs to another event.
     Refused,
     /// It is stored, new or not, on fewer replicas than its source waits for.
     OnFew {
@@ -35,7 +35,7 @@ pub(super) enum Claimed {
 }
 
 impl Claimed {
-    /// Under which id the identity's event is stored, where it is: `own` if this one is the first.
+    /// The id under which the identity's event is stored, if it is: `own` if this event is the first.
     pub(super) fn stored_as(&self, own: EventId) -> Option<EventId> {
         match self {
             Self::Seen(entry) => Some(entry.known.id),
@@ -46,7 +46,7 @@ impl Claimed {
     }
 }
 
-/// Claims events of one shard. Where most are copies, it looks for them first: a copy's payload need not travel.
+/// Claims events of one shard. If most are duplicates, it checks for them first: a duplicate's payload need not travel.
 pub(super) async fn call(
     link: &Link,
     options: &Options,
@@ -108,7 +108,7 @@ async fn store(
     ask(link, options, &ACCEPT, shard, events, &args, deadline).await
 }
 
-/// Runs a script for events, and waits for as many replicas as their sources ask for.
+/// Runs a script for events, and waits for the number of replicas that their sources require.
 async fn ask(
     link: &Link,
     options: &Options,
@@ -171,7 +171,7 @@ fn add(args: &mut Vec<Vec<u8>>, candidate: &Candidate) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Under which name indexes keep a value, those of all sources together: a search may name none.
+/// The name under which indexes store a value, for all sources together: a search may name no source.
 pub(crate) fn index_name(value: &IndexedValue) -> String {
     format!("{} {:016x}", value.pointer, value.digest)
 }
@@ -184,10 +184,10 @@ struct Delivery<'a> {
     lane: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skip: Option<bool>,
-    /// For how long it is handed over, in microseconds.
+    /// The duration of the lease that comes with the accept, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<u64>,
-    /// To whom.
+    /// The owner of that lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
 }

@@ -1,20 +1,20 @@
-//! What events have been of late: mostly new, or mostly copies.
+//! Whether recent events were mostly new, or mostly duplicates.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The whole of a share.
+/// A share of 100 %.
 const WHOLE: u32 = 1 << 16;
-/// From this share of copies on, looking first is cheaper than sending every payload.
+/// From this share of duplicates on, checking first is cheaper than sending every payload.
 const MANY: u32 = WHOLE / 3;
-/// How much of what was known before one call leaves.
+/// The weight of the previous value, against 1 for the latest call.
 const REST: u32 = 7;
 
-/// The share of copies, as calls of late had it. Only a guess about what is faster: what is a copy, the store says.
+/// The share of duplicates in recent calls. Only a guess about what is faster: the store decides what is a duplicate.
 #[derive(Debug, Default)]
 pub(crate) struct Habit(AtomicU32);
 
 impl Habit {
-    /// Whether the next events are likely to be copies.
+    /// Whether the next events are likely to be duplicates.
     pub(super) fn is_copies(&self) -> bool {
         self.0.load(Ordering::Relaxed) > MANY
     }

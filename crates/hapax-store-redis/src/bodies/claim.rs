@@ -1,9 +1,9 @@
 //! Claiming bodies for events that are about to be accepted.
 //!
 //! A body is in another shard than its event, so no script reaches both: the body is claimed first, for the event's
-//! *identity*. A crash between the two steps leaves a claim without an event. The sender was not answered and comes again
-//! under the same identity, whose claim it is; under any other identity the body is held. The event's id beside the claim
-//! only says which event to show: it is put right once the event has one.
+//! *identity*. A crash between the two steps leaves a claim without an event. The provider got no answer and retries
+//! under the same identity, which owns the claim; under any other identity the body is held. The event id stored with
+//! the claim only says which event to show; it is corrected once the event has one.
 
 use std::collections::HashMap;
 
@@ -18,18 +18,18 @@ use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, Room};
 use crate::spread::by_shard;
 
-/// What became of the claims, by the ids that the events would have.
+/// The results of the claims, by the ids that the events would have.
 pub(crate) type Claims = HashMap<EventId, BodyClaim>;
 
-/// What became of one claim.
+/// The result of one claim.
 pub(crate) enum BodyClaim {
-    /// The body is its identity's; the note says which event has it.
+    /// The body belongs to its identity; the note says which event has it.
     Own(BodyNote),
-    /// The body is another's.
+    /// The body belongs to another identity.
     Other(EventId),
 }
 
-/// Claims bodies, each for an identity, the first of a call before the others.
+/// Claims bodies, each for an identity, in the order of the call.
 pub(crate) async fn claim(link: &Link, bodies: Vec<(Key, BodyNote)>) -> Result<Claims, Failure> {
     let calls = by_shard(bodies, |(_, note)| shard_of(link, note.raw_hash));
     let calls = calls
@@ -66,7 +66,7 @@ async fn claim_some(
     Ok(claims)
 }
 
-/// Whose a body is that was claimed or noted before.
+/// The owner of a body that was claimed or noted before.
 async fn known(link: &Link, shard: Shard, identity: Key, claimed: &BodyNote) -> Result<BodyClaim, Failure> {
     let (scope, hash) = (&claimed.scope, claimed.raw_hash);
     let commands = vec![
@@ -75,7 +75,7 @@ async fn known(link: &Link, shard: Shard, identity: Key, claimed: &BodyNote) -> 
     ];
     let mut snapshot = link.read(shard, commands).await?;
     let Some(value) = reply::optional_bytes(snapshot.next()?)? else {
-        // It was purged just now: the sender comes again.
+        // It has just been purged: the provider will retry.
         return Err(Failure::Contended);
     };
     let note = read(scope, hash.as_bytes(), &value)?;
@@ -88,8 +88,9 @@ async fn known(link: &Link, shard: Shard, identity: Key, claimed: &BodyNote) -> 
     })
 }
 
-/// Notes which event has a body that its identity has claimed, where that is another than was thought: two copies came at
-/// once, or one came again after its first accept had failed. If this fails, a held event names an id that is not stored.
+/// Records which event has a body that its identity has claimed, if it is another than assumed: two duplicates arrived
+/// at once, or a request was retried after its first accept had failed. If this fails, a held event refers to an id
+/// that is not stored.
 pub(crate) async fn name(link: &Link, claim: Option<&BodyClaim>, id: EventId) {
     let Some(BodyClaim::Own(note)) = claim else { return };
     if note.id == id {
@@ -108,8 +109,8 @@ pub(crate) async fn name(link: &Link, claim: Option<&BodyClaim>, id: EventId) {
     }
 }
 
-/// Gives a note another name, if it is still the same event's, and with it the claim of its identity. Where the new name
-/// is known already, the old one goes.
+/// Renames a note, and with it the claim of its identity, if it still belongs to the same event. If the new name is
+/// already known, the old one is deleted.
 pub(crate) async fn rename(link: &Link, before: &BodyNote, after: &BodyNote) -> Result<(), Failure> {
     let (shard, hash) = (shard_of(link, before.raw_hash), *before.raw_hash.as_bytes());
     let places = [key, claimants].map(|place| place(&before.scope, before.raw_hash));

@@ -1,7 +1,7 @@
-//! The oldest delivery of each destination and state: the one with the least id.
+//! The oldest delivery of each destination and state: the one with the smallest id.
 //!
-//! Queues are in the order of what is due and hold what is pending beside what is retrying. Of a long one only both ends
-//! are looked at: what was accepted first is due first, what retries is due last.
+//! Queues are ordered by due time and hold pending and retrying deliveries. Of a long queue only both ends are read:
+//! deliveries accepted first are due first, retries are due last.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ use crate::snapshot::Command;
 use crate::work::Work;
 use crate::{packed, reply};
 
-/// Deliveries at each end of a queue among which the oldest is looked for.
+/// Deliveries at each end of a queue among which the oldest is searched.
 const END_MAX: i64 = 1_000;
 /// Deliveries whose state is read in one call.
 const CALL_MAX: usize = 100;
-/// Steps of lanes that no one has finished, which are looked at.
+/// Unfinished lane steps that are read.
 const STEPS_MAX: i64 = 1_000;
 
-/// The least id of each kind.
+/// The smallest id of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Oldest(BTreeMap<Kind, EventId>);
 
@@ -49,7 +49,7 @@ impl Oldest {
         Ok(times)
     }
 
-    /// Takes in what runs or is dead: members of a sorted set.
+    /// Adds running or dead deliveries: members of a sorted set.
     pub(super) fn add_members(&mut self, state: DeliveryState, members: Value) -> Result<(), Failure> {
         for member in reply::list(members)? {
             let member = reply::bytes(member)?;
@@ -60,7 +60,7 @@ impl Oldest {
         Ok(())
     }
 
-    /// Takes in what waits for a destination, in these states.
+    /// Adds deliveries that wait for a destination, in these states.
     pub(super) async fn add_waiting(
         &mut self,
         link: &Link,
@@ -113,7 +113,7 @@ impl Oldest {
     }
 }
 
-/// What is due some time, oldest first, and some of what waits in lanes, the oldest among them.
+/// Deliveries with a due time, oldest first, and some that wait in lanes, including the oldest of these.
 async fn waiting(
     link: &Link,
     shard: Shard,
@@ -150,7 +150,7 @@ fn ids(members: Value) -> Result<Vec<EventId>, Failure> {
         .collect()
 }
 
-/// The work of some events for a destination, where they have any.
+/// The unfinished deliveries of some events for a destination.
 async fn works(
     link: &Link,
     shard: Shard,

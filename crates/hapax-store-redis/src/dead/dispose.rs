@@ -1,4 +1,4 @@
-//! Discarding dead letters, and restoring them. A dead head that held its lane lets it go on.
+//! Discarding dead letters, and restoring them. If a dead head held its lane, the lane continues.
 
 use hapax_core::store::Disposal;
 use hapax_core::{DeliveryState, DestinationId, EventId, Token};
@@ -13,7 +13,7 @@ use crate::replay::leave_list;
 use crate::snapshot::{Change, Command, Made, ROUNDS_MAX, Snapshot};
 use crate::work::{Outcome, ended_member};
 
-/// Discards or restores; how many changed.
+/// Discards or restores deliveries. Returns how many changed.
 pub(crate) async fn dispose(
     link: &Link,
     deliveries: &[(EventId, DestinationId)],
@@ -60,7 +60,7 @@ async fn dispose_one(
     Err(Failure::Contended)
 }
 
-/// The last outcome for a destination, unless work is unfinished there.
+/// The last outcome for a destination, unless a delivery is unfinished there.
 fn last<'a>(row: &'a EventRow, to: &DestinationId) -> Option<(Token, &'a Outcome)> {
     row.last_outcomes()
         .find(|(known, ..)| *known == to)
@@ -74,7 +74,7 @@ struct Disposed<'a> {
 }
 
 impl Disposed<'_> {
-    /// What to write, and the step of its lane.
+    /// The change to write, and the step of its lane.
     fn plan(
         &self,
         outcome: &Outcome,
@@ -118,7 +118,7 @@ impl Disposed<'_> {
         change.then(Command::new("ZADD", list).number(outcome.order).arg(member));
     }
 
-    /// Where it held its lane: it leaves, in the same change.
+    /// If it held its lane, it leaves in the same change.
     fn leave_lane(&self, change: &mut Change, outcome: &Outcome, snapshot: &Snapshot) -> Option<Step> {
         let lane = outcome.stay.lane().filter(|_| outcome.holds_lane())?;
         let step = Step::leave(self.row.id, self.to, &lane.key, outcome.ticket);

@@ -1,5 +1,5 @@
-//! The lists of deliveries that ended badly: one of the dead and one of the discarded in each shard, by the order of
-//! their end.
+//! The lists of deliveries that did not complete: one of dead and one of discarded deliveries in each shard, in the
+//! order in which they ended.
 
 use hapax_core::store::{Cursor, DeliveryView};
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Timestamp};
@@ -15,15 +15,15 @@ use crate::work::Outcome;
 
 /// Members of a list that one call reads.
 pub(super) const AT_ONCE: usize = 1_000;
-/// Members of a shard's list that are looked at for one page, whatever fits.
+/// Members of a shard's list that are read for one page, however few match.
 const LOOKS_MAX: usize = 10_000;
 
-/// The list of a state, where there is one.
+/// The list of a state, if there is one.
 pub(super) const fn list(state: DeliveryState) -> Option<&'static str> {
     match state {
         DeliveryState::Dead => Some("d"),
         DeliveryState::Discarded => Some("g"),
-        // Only what ended badly is kept in order of its end.
+        // Only deliveries that did not complete are indexed by the time they ended.
         DeliveryState::Completed
         | DeliveryState::Pending
         | DeliveryState::Running
@@ -31,7 +31,7 @@ pub(super) const fn list(state: DeliveryState) -> Option<&'static str> {
     }
 }
 
-/// Orders ends. Two shards may give out the same number: the shard tells them apart.
+/// A position in the order of ends. Two shards may issue the same number: the shard distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EndPosition {
     order: u64,
@@ -50,7 +50,7 @@ impl EndPosition {
         Cursor(self.order * u64::from(SHARDS_MAX) + u64::from(self.shard.0))
     }
 
-    /// The bound of what is before it in a shard's list.
+    /// The bound of the members before it in a shard's list.
     fn bound(self, shard: Shard) -> String {
         let open = if shard < self.shard { "" } else { "(" };
         format!("{open}{}", self.order)
@@ -100,15 +100,15 @@ impl Ended {
     }
 }
 
-/// What was found in a shard.
+/// The result of a walk through a shard's list.
 pub(super) struct Walk {
     /// Newest first.
     pub(super) found: Vec<Ended>,
-    /// The last that was looked at, unless it was the end of the list.
+    /// The last member that was read, unless the end of the list was reached.
     pub(super) stopped_at: Option<EndPosition>,
 }
 
-/// Walks through a list, newest first, for those to one destination or to all.
+/// Walks a list, newest first, for deliveries to one destination or to all.
 pub(super) async fn walk(
     link: &Link,
     shard: Shard,
@@ -123,7 +123,7 @@ pub(super) async fn walk(
     };
     let mut looks = 0;
     while walk.found.len() < limit && looks < LOOKS_MAX {
-        // Where everything fits, no more is read than fits.
+        // Without a filter, no more is read than fits.
         let at_once = to.map_or(limit - walk.found.len(), |_| AT_ONCE);
         let page = newest(link, shard, list, walk.stopped_at, at_once).await?;
         looks += page.len();

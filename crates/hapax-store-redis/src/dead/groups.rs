@@ -1,4 +1,4 @@
-//! Dead letters by destination and error. Counted from the lists alone: the cost follows the dead letters.
+//! Dead letters by destination and error, counted from the lists alone: the cost follows the number of dead letters.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::failure::Failure;
 use crate::link::{Link, on_each};
 use crate::shards::Shard;
 
-/// Groups in one answer at most.
+/// The maximum number of groups in one answer.
 const GROUPS_MAX: u32 = 1_000;
-/// The list of the dead.
+/// The list of dead deliveries.
 const DEAD: &str = "d";
 
-/// What the members of a group have in common: where to, and the name of the error.
+/// What the members of a group have in common: the destination, and the name of the error.
 type Name = (DestinationId, Option<&'static str>);
 
 struct Group {
@@ -86,7 +86,7 @@ fn add(groups: &mut BTreeMap<Name, Group>, name: Name, more: Group) {
     }
 }
 
-/// None where its ends have gone meanwhile.
+/// `None` if its first or last member has been deleted in the meantime.
 fn shown(group: &Group, events: &HashMap<EventId, EventRow>) -> Option<DeadGroup> {
     let at = |ended: &Ended| ended.finished_at(events.get(&ended.id)?);
     Some(DeadGroup {

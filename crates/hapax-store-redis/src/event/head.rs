@@ -1,4 +1,4 @@
-//! What an event's sender gave: the head, which lists read, and headers with the body, which they do not.
+//! The contents of an event: the head, which lists read, and headers with the body, which they do not.
 
 use bytes::Bytes;
 use hapax_core::store::plain_body_bytes;
@@ -25,7 +25,7 @@ pub(crate) struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch: Option<(ByteBuf, u32)>,
     pub(crate) body_bytes: u64,
-    /// Of an erased event.
+    /// Set on an erased event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erased: Option<bool>,
 }
@@ -35,7 +35,7 @@ impl Head {
         self.erased == Some(true)
     }
 
-    /// As it is once the event is erased.
+    /// The head after the event is erased.
     pub(crate) fn without_body(&self) -> Self {
         Self {
             body_bytes: 0,
@@ -88,7 +88,6 @@ impl Head {
         Timestamp::from_micros(self.received_at)
     }
 
-    /// The whole event.
     pub(crate) fn event(self, id: EventId, packed: Vec<u8>) -> Result<StoredEvent, Failure> {
         let (headers, body) = unpack_body(packed)?;
         let batch = match self.batch {
@@ -111,7 +110,7 @@ impl Head {
     }
 }
 
-/// Headers behind their length, then the body.
+/// Headers after their length, then the body.
 pub(crate) fn pack_body(headers: &Headers, body: &[u8]) -> Vec<u8> {
     let headers = headers.as_bytes();
     let mut packed = Vec::with_capacity(4 + headers.len() + body.len());

@@ -1,4 +1,4 @@
-//! A job as it is kept, and how it is read and changed.
+//! A job as it is stored, and how it is read and changed.
 
 use hapax_core::store::{Driver, JobHold, JobRecord, ReplayJob, ReplayJobId, ReplayJobState};
 use hapax_core::{Owner, Timestamp};
@@ -12,17 +12,17 @@ use crate::{json, reply};
 
 /// Id → job.
 pub(crate) const JOBS: &str = "J";
-/// Ids in the order in which jobs were created.
+/// Ids in order of creation.
 pub(super) const CREATED: &str = "N";
-/// Ids of those that are not over.
+/// Ids of unfinished jobs.
 pub(super) const UNFINISHED: &str = "U";
 
-/// A job, and who drives it.
+/// A job and its driver.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Kept {
     pub(crate) job: ReplayJob,
     pub(crate) changed_at: Timestamp,
-    /// Who, and until when.
+    /// The driver, and until when it holds the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     held: Option<(u64, Timestamp)>,
 }
@@ -47,7 +47,7 @@ impl Kept {
         })
     }
 
-    /// In a driver's hands, unless it is over.
+    /// The job held by a driver, unless it has ended.
     pub(super) fn driven_by(self, driver: Driver, now: Timestamp) -> Self {
         let held = match self.job.state {
             ReplayJobState::Running => {
@@ -59,7 +59,7 @@ impl Kept {
         Self { held, ..self }
     }
 
-    /// Writes it, and whether it is over.
+    /// Writes it, and whether it has ended.
     pub(super) fn write(&self, change: &mut Change) -> Result<(), Failure> {
         let id = *self.job.id.0.as_bytes();
         change.then(Command::new("HSET", JOBS).arg(id).arg(json::write(self)?));
@@ -71,7 +71,7 @@ impl Kept {
     }
 }
 
-/// What keeps a job that no one drives. Greater numbers are newer.
+/// The change that stores a job without a driver. Greater numbers are newer.
 pub(crate) fn keep(record: JobRecord, number: u64) -> Result<Change, Failure> {
     let created = Command::new("ZADD", CREATED).arg("NX").number(number);
     let mut change = Change::default();
@@ -80,7 +80,7 @@ pub(crate) fn keep(record: JobRecord, number: u64) -> Result<Change, Failure> {
     Ok(change)
 }
 
-/// Changes a job, if `decide` says so, and if no one was faster; the job as it is then.
+/// Changes a job if `decide` says so and no other process was faster. Returns the job as it is then.
 pub(super) async fn change(
     link: &Link,
     id: ReplayJobId,
@@ -105,7 +105,7 @@ pub(super) async fn change(
     Err(Failure::Contended)
 }
 
-/// Those of the jobs that are there, each with the bytes that it was read from.
+/// The jobs that exist, each with the bytes that it was read from.
 pub(super) async fn read_all(link: &Link, ids: Vec<Vec<u8>>) -> Result<Vec<(Vec<u8>, Kept)>, Failure> {
     if ids.is_empty() {
         return Ok(Vec::new());

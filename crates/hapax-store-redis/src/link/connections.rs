@@ -1,4 +1,4 @@
-//! Connections to servers: some for each, made when they are needed and again when they broke.
+//! Connections to servers: several for each, opened on demand and replaced when they break.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::url::{Encrypted, Node, StoreAddress};
 
 /// Connections to each server that wait for its replicas.
 const WAITING: usize = 2;
-/// Calls that wait in one connection.
+/// Calls that may wait in one connection.
 const CALLS_IN_A_CONNECTION: usize = 256;
 
 pub(super) struct Connections {
@@ -40,28 +40,28 @@ struct Login {
     encrypted: Encrypted,
 }
 
-/// What a connection is for. One that waits for replicas lets nothing else pass meanwhile.
+/// The purpose of a connection. While one waits for replicas, it blocks every other call on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Plain,
     Waiting,
 }
 
-/// A place for one connection.
+/// A slot for one connection.
 #[derive(Default)]
 struct Slot(AsyncMutex<Option<Open>>);
 
 #[derive(Clone)]
 struct Open {
     connection: MultiplexedConnection,
-    /// Tells it from the one that follows when it broke.
+    /// Distinguishes it from its replacement.
     number: u64,
     used: Instant,
     scripts: Arc<Scripts>,
 }
 
-/// The hashes of the scripts that a server is known to have, since they were called on this connection. A server that was
-/// started or promoted since then ended the connection, or is on another one.
+/// The hashes of the scripts that a server is known to have, since they were called on this connection. If the server
+/// was restarted or replaced since, the connection has ended or is a different one.
 #[derive(Debug, Default)]
 pub(super) struct Scripts(Mutex<HashSet<String>>);
 
@@ -76,7 +76,7 @@ impl Scripts {
         }
     }
 
-    /// The server has forgotten them.
+    /// Clears the list: the server has lost its scripts.
     pub(super) fn clear(&self) {
         self.known().clear();
     }
@@ -87,8 +87,8 @@ impl Scripts {
 }
 
 impl Open {
-    /// Whether the server still answers on it. The driver does not say when a connection has ended; a call would find
-    /// out, and then no one would know whether it ran.
+    /// Whether the server still answers on it. The driver does not report that a connection has ended; a call would
+    /// find out, but then it would be unknown whether it ran.
     async fn is_alive(&self, deadline: Instant) -> bool {
         let (mut connection, ping) = (self.connection.clone(), redis::cmd("PING"));
         matches!(
@@ -128,7 +128,7 @@ impl Connections {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// The next connection to a server, made if it is not there.
+    /// The next connection to a server, opened if necessary.
     pub(super) async fn get(&self, node: &Node, purpose: Use, deadline: Instant) -> Result<Lent, Failure> {
         let nodes = self.slots(node);
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -210,12 +210,12 @@ impl Login {
 }
 
 impl Lent {
-    /// What the server has of our scripts.
+    /// The scripts that the server has.
     pub(super) fn scripts(&self) -> Arc<Scripts> {
         Arc::clone(&self.open.scripts)
     }
 
-    /// One command and its answer.
+    /// Sends one command and returns its answer.
     pub(super) async fn send(self, command: &Cmd, deadline: Instant) -> Result<Value, Failure> {
         let mut connection = self.open.connection.clone();
         match timeout_at(deadline, connection.send_packed_command(command)).await {
@@ -226,7 +226,7 @@ impl Lent {
         }
     }
 
-    /// Two commands, one right behind the other.
+    /// Sends two commands back to back.
     pub(super) async fn send_both(
         self,
         first: &Cmd,
@@ -262,13 +262,13 @@ impl Lent {
         failure
     }
 
-    /// A connection that does not answer is not used again: what it says later belongs to no one.
+    /// A connection that does not answer is not used again: a late answer would have no caller.
     fn silent(&self) -> Failure {
         self.discard();
         Failure::Unknown(Cause::Silent)
     }
 
-    /// No one waits for it: whoever is making the next connection keeps the slot for as long as that takes.
+    /// Does not wait: a call that is opening the next connection holds the slot for as long as that takes.
     fn discard(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         let number = self.open.number;

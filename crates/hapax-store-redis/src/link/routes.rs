@@ -1,4 +1,4 @@
-//! Which server has which slot. One server has all; a cluster is asked, and again whenever there is doubt.
+//! Which server has which slot. A single server has all of them; a cluster is asked, and again whenever there is doubt.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,22 +13,22 @@ use crate::failure::Failure;
 use crate::reply;
 use crate::url::{Kind, Node, StoreAddress};
 
-/// How long one server of a cluster may take to say where everything is.
+/// How long one server of a cluster may take to report the layout.
 const ASKING: Duration = Duration::from_secs(1);
 
 pub(super) struct Routes {
     kind: Kind,
     known: Mutex<Known>,
     asking: tokio::sync::Mutex<()>,
-    /// Whom to ask first: another one each time, since one that is cut off knows only what was.
+    /// The server to ask first: a different one each time, since one that is cut off knows only an old layout.
     turn: AtomicUsize,
-    /// Grows when a slot has got another master.
+    /// Incremented when a slot gets another master.
     epoch: AtomicU64,
 }
 
 struct Known {
     ranges: Vec<Range>,
-    /// Every server that was ever named: who is asked where everything is.
+    /// Every server that was ever named: those that can be asked for the layout.
     nodes: BTreeSet<Node>,
     is_doubted: bool,
 }
@@ -63,12 +63,12 @@ impl Routes {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// The next call asks the cluster again.
+    /// Makes the next call ask the cluster again.
     pub(super) fn doubt(&self) {
         self.known().is_doubted = true;
     }
 
-    /// A server said who has the slot.
+    /// Records which server has a slot, as another server reported.
     pub(super) fn moved(&self, slot: u16, to: Node) {
         let mut known = self.known();
         known.nodes.insert(to.clone());
@@ -78,7 +78,7 @@ impl Routes {
         self.epoch.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Who has a slot.
+    /// The server that has a slot.
     pub(super) async fn node(
         &self,
         slot: u16,
@@ -93,7 +93,7 @@ impl Routes {
         Ok(range.map(|range| range.master.clone()))
     }
 
-    /// Asks one server after the other until one knows. If none does, what was known stays.
+    /// Asks one server after another until one knows the layout. If none does, the old layout stays.
     async fn ask(&self, connections: &Connections, deadline: Instant) {
         let _one_at_a_time = self.asking.lock().await;
         let mut nodes: Vec<Node> = {
@@ -173,7 +173,7 @@ fn read(range: Value, asked: &Node) -> Result<Range, Failure> {
     let mut master = reply::list(next())?.into_iter();
     let host = master.next().map(reply::optional_bytes).transpose()?.flatten();
     let port = reply::number(master.next().unwrap_or(Value::Nil))? as u16;
-    // A server that does not know its own address leaves it out: it is the one that was asked.
+    // A server that does not know its own address omits it: it is the one that was asked.
     let host = host
         .and_then(|host| String::from_utf8(host).ok())
         .filter(|host| !host.is_empty() && host != "?")

@@ -1,4 +1,4 @@
-//! Values in bodies: read in groups that fit into memory, at most this many bytes for a page.
+//! Values in bodies: read in groups that fit into memory, up to a limit of bytes per page.
 
 use std::collections::HashSet;
 
@@ -15,14 +15,14 @@ use crate::shards::Shard;
 use crate::snapshot::Command;
 use crate::{reply, spread};
 
-/// Bytes of bodies that are read for one page, about: a few large ones take as long as many small ones.
+/// Approximate limit for body bytes read per page: a few large bodies take as long as many small ones.
 const BODY_BYTES_MAX: u64 = 64 << 20;
-/// Bytes of bodies that are read at once, about.
+/// Approximate limit for body bytes read at once.
 const GROUP_BYTES_MAX: u64 = 4 << 20;
-/// Bodies that are read at once.
+/// Bodies read at once.
 const GROUP_MAX: usize = 200;
 
-/// What was read of bodies for a page.
+/// The amount of bodies read for a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reading {
     pub(super) bodies: u64,
@@ -35,7 +35,8 @@ impl Reading {
     }
 }
 
-/// Events whose bodies are read at once; one group where no body is asked for. An order is in one group.
+/// Events whose bodies are read at once; a single group if the query does not ask about bodies. Events of one order are
+/// in one group.
 pub(super) fn groups(query: &EventQuery, events: Vec<Found>) -> Vec<Vec<Found>> {
     if query.body.is_empty() {
         return vec![events];
@@ -58,7 +59,7 @@ pub(super) fn groups(query: &EventQuery, events: Vec<Found>) -> Vec<Vec<Found>> 
     groups
 }
 
-/// Those of a group whose bodies fit.
+/// The events of a group whose bodies match.
 pub(super) async fn fitting(
     link: &Link,
     query: &EventQuery,
@@ -84,7 +85,7 @@ pub(super) async fn fitting(
     Ok(group)
 }
 
-/// The bodies of a shard's events that are still there.
+/// The bodies of a shard's events that still exist.
 async fn read(
     link: &Link,
     shard: Shard,

@@ -1,5 +1,5 @@
-//! Events with a dead or an unfinished delivery, by the sets that such deliveries are in: where there are few, a list
-//! need not go past all the others.
+//! Events with a dead or an unfinished delivery, found by the sets of such deliveries: if there are few, a list need
+//! not walk all other events.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::reply;
 use crate::shards::Shard;
 use crate::snapshot::Command;
 
-/// Events with a dead delivery, newest first; nothing where there are more than `max` such deliveries.
+/// Events with a dead delivery, newest first; `None` if there are more than `max` such deliveries.
 pub(super) async fn dead(link: &Arc<Link>, max: usize) -> Result<Option<Vec<EventId>>, Failure> {
     let shares = on_each(link, |link, shard| async move {
         let commands = vec![Command::new("ZCARD", "d"), first("d", max)];
@@ -26,7 +26,7 @@ pub(super) async fn dead(link: &Arc<Link>, max: usize) -> Result<Option<Vec<Even
     Ok(merged(shares, max))
 }
 
-/// Events with an unfinished delivery, newest first; nothing where there are more than `max` such deliveries.
+/// Events with an unfinished delivery, newest first; `None` if there are more than `max` such deliveries.
 pub(super) async fn unfinished(link: &Arc<Link>, max: usize) -> Result<Option<Vec<EventId>>, Failure> {
     let shares = on_each(link, |link, shard| async move {
         let (count, sets) = sets(&link, shard).await?;
@@ -49,7 +49,7 @@ pub(super) async fn unfinished(link: &Arc<Link>, max: usize) -> Result<Option<Ve
     Ok(merged(shares, max))
 }
 
-/// How many deliveries of a shard are unfinished, and the sets that have them.
+/// The number of unfinished deliveries of a shard, and the sets that hold them.
 async fn sets(link: &Link, shard: Shard) -> Result<(u64, Vec<String>), Failure> {
     let counts = link
         .read(shard, vec![Command::new("HGETALL", "n")])
@@ -81,7 +81,7 @@ fn first(set: &str, max: usize) -> Command {
     Command::new("ZRANGE", set).number(0).number(max)
 }
 
-/// Of members that begin with an id: the ids.
+/// The ids with which members begin.
 fn ids(members: Value) -> Result<Vec<EventId>, Failure> {
     let members = reply::list(members)?.into_iter();
     members
@@ -93,7 +93,7 @@ fn ids(members: Value) -> Result<Vec<EventId>, Failure> {
         .collect()
 }
 
-/// The ids of all shards, newest first, unless they are too many.
+/// The ids of all shards, newest first, unless there are too many.
 fn merged(shares: Vec<(u64, Vec<EventId>)>, max: usize) -> Option<Vec<EventId>> {
     let count: u64 = shares.iter().map(|(count, _)| count).sum();
     if count > max as u64 {

@@ -1,4 +1,4 @@
-//! A page while it fills.
+//! A page while it is being filled.
 
 use hapax_core::EventId;
 use hapax_core::store::{Cursor, EventPage, EventQuery};
@@ -8,7 +8,7 @@ use super::look::{self, Found};
 use crate::failure::Failure;
 use crate::link::Link;
 
-/// What is on a page so far.
+/// The page so far.
 pub(super) struct Filling<'q> {
     query: &'q EventQuery,
     limit: usize,
@@ -16,11 +16,11 @@ pub(super) struct Filling<'q> {
     reading: Reading,
 }
 
-/// Whether a page may go on.
+/// Whether a page may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Left,
-    /// It is full, or enough was read for it.
+    /// It is full, or the limit of bodies read is reached.
     None,
 }
 
@@ -34,7 +34,7 @@ impl<'q> Filling<'q> {
         }
     }
 
-    /// Puts on the page which of these events belong there.
+    /// Adds the matching events.
     pub(super) async fn add(&mut self, link: &Link, ids: &[EventId]) -> Result<Room, Failure> {
         let fitting = look::fitting(link, self.query, ids).await?;
         for group in bodies::groups(self.query, fitting) {
@@ -67,7 +67,7 @@ impl<'q> Filling<'q> {
         Ok(Room::Left)
     }
 
-    /// Puts all of an order on the page. An empty page takes it however many they are.
+    /// Adds all events of an order to the page. An empty page takes them however many there are.
     fn put(&mut self, order: u64, events: Vec<Found>) -> Room {
         let count = self.page.events.len();
         if count > 0 && count + events.len() > self.limit {

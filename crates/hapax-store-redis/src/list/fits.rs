@@ -1,4 +1,4 @@
-//! Whether an event is one of those that are asked for, all but its copies and its body.
+//! Whether an event matches a query, leaving aside its duplicates and its body.
 
 use hapax_core::store::{EventQuery, Has};
 use hapax_core::{DeliveryState, EventStatus};
@@ -21,7 +21,7 @@ pub(super) fn fits(query: &EventQuery, row: &EventRow, status: EventStatus) -> R
     Ok(fits_head && has && query.status.is_none_or(|wanted| wanted == status) && fits_delivery(query, row)?)
 }
 
-/// A dead delivery that was given up for the error, or any delivery, to the destination.
+/// Whether the event has a matching delivery to the destination: a dead one with the given error, or any.
 fn fits_delivery(query: &EventQuery, row: &EventRow) -> Result<bool, Failure> {
     let to = query.to.as_ref();
     let Some(error) = query.error else {

@@ -1,4 +1,4 @@
-//! Reads events for a list, each from its shard: without their bodies, with their copies.
+//! Reads events for a list, each from its shard: without their bodies, with their duplicates.
 
 use futures_util::future::try_join_all;
 use hapax_core::store::{EventQuery, EventSummary, ListOrder};
@@ -14,7 +14,7 @@ use crate::{duplicates, identity, spread};
 /// Events read in one call.
 const CALL_MAX: usize = 200;
 
-/// An event that fits, with what was found out about it.
+/// A matching event with the properties found so far.
 pub(super) struct Found {
     pub(super) row: EventRow,
     status: EventStatus,
@@ -42,7 +42,7 @@ impl Found {
     }
 }
 
-/// Those of the events that are still there and fit, all but their bodies, in the order of the list.
+/// The events that still exist and match, leaving aside their bodies, in list order.
 pub(super) async fn fitting(link: &Link, query: &EventQuery, ids: &[EventId]) -> Result<Vec<Found>, Failure> {
     let by_shard = spread::by_shard(ids.to_vec(), |id| link.shards().of_event(*id));
     let calls = by_shard.iter().flat_map(|(shard, ids)| {

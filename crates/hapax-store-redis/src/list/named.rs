@@ -1,4 +1,4 @@
-//! Events by the sender's id, looked up in the ledger, in every scope there is, or by ours.
+//! Events by the provider's id, looked up in the ledger in every scope, or by the Hapax id.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -15,12 +15,13 @@ use crate::shards::Shard;
 use crate::snapshot::Command;
 use crate::{reply, spread};
 
-/// Scopes tried for a sender's id.
+/// Scopes tried for a provider's event id.
 const SCOPES_MAX: usize = 10_000;
 /// Identities looked up in one call.
 const CALL_MAX: usize = 500;
 
-/// The ids of all events that have or had the sender's id, or that have it as ours, newest first. Some may be gone.
+/// The ids of all events that have or had the provider's id, or whose Hapax id it is, newest first. Some may be
+/// deleted.
 pub(super) async fn ids(link: &Arc<Link>, event_id: &str) -> Result<Vec<EventId>, Failure> {
     let keys: Vec<Key> = scopes(link)
         .await?
@@ -40,7 +41,7 @@ pub(super) async fn ids(link: &Arc<Link>, event_id: &str) -> Result<Vec<EventId>
     Ok(ids)
 }
 
-/// Every scope that some shard knows.
+/// Every scope that any shard knows.
 pub(crate) async fn scopes(link: &Arc<Link>) -> Result<BTreeSet<String>, Failure> {
     let known = on_each(link, |link, shard| async move {
         let scopes = link.read(shard, vec![Command::new("HKEYS", "o")]).await?.next()?;

@@ -1,7 +1,7 @@
-//! The ids between which events of a time can be.
+//! The range of ids that can hold the events of a time range.
 //!
 //! An id carries the host's time of acceptance, and an event is accepted moments after it was received. Clocks of
-//! replicas may disagree by [`SLACK`]; a host that is further off could not check a signature's time either.
+//! replicas may disagree by [`SLACK`]; a host that is further off could not check a signature's timestamp either.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use hapax_core::{EventId, Timestamp};
 
 use crate::snapshot::Command;
 
-/// By how much the order of acceptance and the order of arrival may differ.
+/// How much the order of acceptance may differ from the order of arrival.
 const SLACK: Duration = Duration::from_secs(3_600);
 /// Later than any event; its order still fits a number.
 const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
 
-/// From an order on, before another.
+/// A half-open range of orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     from: u64,
@@ -23,7 +23,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Where the events of a page can be.
+    /// The range that can hold the events of a page.
     pub(super) fn of(query: &EventQuery, after: Option<Cursor>) -> Self {
         let order = |moment: Timestamp| EventId::order_at(moment.min(FAR));
         let all = Self {
@@ -33,7 +33,7 @@ impl Range {
         after.map_or(all, |Cursor(last)| all.after(last, query.order))
     }
 
-    /// What is left of it when a list has come to an order.
+    /// The rest of the range once a list has reached an order.
     pub(super) fn after(self, last: u64, order: ListOrder) -> Self {
         match order {
             ListOrder::NewestFirst => Self {
@@ -51,7 +51,7 @@ impl Range {
         (self.from..self.before).contains(&id.order())
     }
 
-    /// Reads the first in it of a sorted set.
+    /// The command that reads the first members of a sorted set in the range.
     pub(super) fn first(self, set: &[u8], order: ListOrder, count: usize) -> Command {
         let before = match self.before {
             u64::MAX => b"+".to_vec(),

@@ -1,4 +1,4 @@
-//! The ids that a list goes past, of all shards.
+//! The ids that a list walks, across all shards.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::failure::Failure;
 use crate::link::{Link, on_each};
 use crate::reply;
 
-/// Ids read from a shard at least: more than processes can give the same order.
+/// Minimum number of ids read from a shard: more than processes can give the same order.
 const SHARE_MIN: usize = 128;
 
-/// Where a list goes.
+/// The ids that a list walks.
 pub(super) enum Trail {
-    /// Along a sorted set that every shard has.
+    /// A sorted set that every shard has.
     Along {
         set: Vec<u8>,
         range: Range,
         order: ListOrder,
     },
-    /// Past these few, in the order of the list.
+    /// These few ids, in list order.
     Past(Vec<EventId>),
 }
 
 impl Trail {
-    /// The way past the fewest events besides those that are asked for.
+    /// The trail with the fewest events that do not match.
     pub(super) async fn choose(
         link: &Arc<Link>,
         options: &Options,
@@ -53,7 +53,7 @@ impl Trail {
         Ok(Self::Along { set, range, order })
     }
 
-    /// The next ids: about this many, and all that share an order with one of them; none at the end.
+    /// The next ids: about `count`, and all that share an order with one of them; empty at the end.
     pub(super) async fn next(&mut self, link: &Arc<Link>, count: usize) -> Result<Vec<EventId>, Failure> {
         match self {
             Self::Past(ids) => {
@@ -71,7 +71,7 @@ impl Trail {
     }
 }
 
-/// The few events among which all are that are asked for, newest first, where that is known.
+/// The few events that include all matches, newest first, if that is known.
 async fn named_or_few(
     link: &Arc<Link>,
     options: &Options,
@@ -95,7 +95,7 @@ async fn named_or_few(
     }
 }
 
-/// How many of the first make up whole orders: at most this many, or the first order.
+/// How many of the first ids make up whole orders: at most `count`, or the first order.
 fn whole_orders(ids: &[EventId], count: usize) -> usize {
     let Some(next) = ids.get(count).map(EventId::order) else {
         return ids.len();
@@ -120,7 +120,7 @@ async fn first(
     })
     .await?;
     let cut = shares.iter().filter(|share| share.len() == count);
-    // What a shard has not told yet may have the order of the last that it told.
+    // Ids that a shard has not returned yet may have the order of the last one that it returned.
     let borders = cut.filter_map(|share| share.last()).map(EventId::order);
     let mut ids: Vec<EventId> = shares.iter().flatten().copied().collect();
     ids.sort_unstable();

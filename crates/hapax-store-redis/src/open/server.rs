@@ -1,4 +1,4 @@
-//! What a server says of itself: its version, its kind, and what it would lose.
+//! A server's report about itself: its version, its kind, and what it would lose.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,26 +14,23 @@ use super::{OpenError, refused};
 /// The oldest version with every command that scripts use.
 const OLDEST: (u64, u64) = (6, 2);
 
-/// Something that a crash or a failover would cost, as a server is set up.
+/// Something that a crash or a failover would cost, given a server's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
-    /// No append-only file.
+    /// There is no append-only file.
     NoAppendOnlyFile {
-        /// Which server.
         node: String,
     },
-    /// It is not flushed by the server.
+    /// The server does not flush the append-only file.
     NeverFlushed {
-        /// Which server.
         node: String,
     },
     /// A source waits for more replicas than there are.
     FewReplicas {
-        /// Which server.
         node: String,
-        /// How many it has.
+        /// The number of replicas it has.
         has: u64,
-        /// How many a source waits for.
+        /// The number of replicas that a source waits for.
         wait: u8,
     },
 }
@@ -60,7 +57,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Whether it is what the URL says; who said so.
+/// Checks that the server is what the URL says. Returns the server that answered.
 pub(super) async fn check_kind<'p>(place: &'p StoreAddress, link: &Link) -> Result<&'p Node, OpenError> {
     // Any of them may be down: one answer is enough.
     let mut last = None;
@@ -83,7 +80,7 @@ pub(super) async fn check_kind<'p>(place: &'p StoreAddress, link: &Link) -> Resu
     })
 }
 
-/// Every server that has a shard.
+/// Checks every server that has a shard.
 pub(super) async fn check(
     place: &StoreAddress,
     link: &Link,
@@ -138,7 +135,7 @@ fn version(text: &str) -> Option<(u64, u64)> {
     Some((parts.next()??, parts.next()??))
 }
 
-/// What `INFO` says, by name.
+/// The fields of `INFO`, by name.
 pub(crate) async fn info(link: &Link, node: &Node) -> Result<BTreeMap<String, String>, Failure> {
     let answer = link.ask(node, &redis::cmd("INFO")).await?;
     let text = match answer {
@@ -151,7 +148,7 @@ pub(crate) async fn info(link: &Link, node: &Node) -> Result<BTreeMap<String, St
         .collect())
 }
 
-/// A setting, where the server lets us ask: services that are managed for their users often do not.
+/// A setting, if the server allows the question: managed services often do not.
 pub(crate) async fn setting(link: &Link, node: &Node, name: &str) -> Option<String> {
     let mut command = redis::cmd("CONFIG");
     command.arg("GET").arg(name);

@@ -18,24 +18,24 @@ use crate::script::LOOK;
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, Room};
 
-/// An id has the time of its event's arrival, or a later one.
+/// An id's time is its event's arrival or later.
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// How often a walk looks at everything again.
+/// How often a walk examines everything again.
 const WHOLE_EVERY: Duration = Duration::from_secs(3_600);
 
-/// How far a walk came.
+/// The position of a walk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reached {
-    /// The last event that this pass looked at, unless it came to the end.
+    /// The last event that this pass examined, unless it reached the end.
     pub(super) after: Option<EventId>,
-    /// Behind the shortest retention and before the longest: what was looked at there, by any pass. Most of it is younger
-    /// than its own source keeps it, and is not looked at each time.
+    /// The last event, between the shortest retention and the longest, that any pass examined. Most events there are
+    /// younger than their own source's retention, so they are not examined every time.
     far: Option<EventId>,
-    /// Since when.
+    /// When `far` was last reset.
     since: Option<Instant>,
 }
 
-/// Walks through the events of a shard, oldest first; how far it came, and how many it deleted.
+/// Walks the events of a shard, oldest first. Returns its position and the number of deleted events.
 pub(super) async fn purge(
     link: &Link,
     shard: Shard,
@@ -80,7 +80,7 @@ pub(super) async fn purge(
     }
 }
 
-/// Deletes those that may go; how many.
+/// Deletes the events that can be deleted. Returns how many.
 async fn remove_old(link: &Link, shard: Shard, order: &PurgeOrder, ids: &[EventId]) -> Result<u64, Failure> {
     let args: Vec<Vec<u8>> = std::iter::once(link.floor())
         .chain(ids.iter().map(|id| id.as_bytes().to_vec()))
@@ -97,7 +97,7 @@ async fn remove_old(link: &Link, shard: Shard, order: &PurgeOrder, ids: &[EventI
     remove(link, shard, leaving).await
 }
 
-/// The oldest ids behind one and before another.
+/// The oldest ids after one and before another.
 async fn oldest(
     link: &Link,
     shard: Shard,
@@ -129,7 +129,7 @@ fn may_go(row: &EventRow, order: &PurgeOrder) -> Result<bool, Failure> {
     Ok(!row.is_unfinished() && row.head.received_at() < window.payload_before && dead_may_go(row, window)?)
 }
 
-/// Each dead letter keeps its event for the dead window; a discarded one too, which can be restored.
+/// Each dead letter keeps its event for the dead-letter window; so does a discarded one, which can be restored.
 fn dead_may_go(row: &EventRow, window: &PurgeWindow) -> Result<bool, Failure> {
     for (_, _, outcome) in row.last_outcomes() {
         let is_dead = matches!(outcome.state()?, DeliveryState::Dead | DeliveryState::Discarded);
@@ -140,7 +140,7 @@ fn dead_may_go(row: &EventRow, window: &PurgeWindow) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// An event's end: what to delete, and the lanes that go on without it.
+/// The deletion of an event: the change to write, and the lanes that continue without it.
 struct Removal {
     change: Change,
     steps: Vec<Step>,
@@ -148,7 +148,7 @@ struct Removal {
 
 fn removal(row: &EventRow) -> Result<Removal, Failure> {
     let id = row.id;
-    // One that never went anywhere has no version: the head tells whether it is there.
+    // An event without deliveries has no version: its head says whether it exists.
     let mut change = Change::default()
         .when(event_key(id), "h", row.packed_head.clone())
         .when(event_key(id), "v", row.version.clone());
@@ -164,7 +164,7 @@ fn removal(row: &EventRow) -> Result<Removal, Failure> {
     for (to, _, outcome) in row.last_outcomes() {
         leave_list(&mut change, id, to, outcome)?;
         if let Some(lane) = outcome.stay.lane().filter(|_| outcome.holds_lane()) {
-            // A dead head that goes must not leave its lane waiting for no one.
+            // Deleting a dead head must not leave its lane blocked forever.
             let step = Step::leave(id, to, &lane.key, outcome.ticket);
             change.then(step.note(outcome.finished_at()));
             steps.push(step);
@@ -173,12 +173,12 @@ fn removal(row: &EventRow) -> Result<Removal, Failure> {
     Ok(Removal { change, steps })
 }
 
-/// Where the headers and the body of another body are.
+/// The key of a conflict's headers and body.
 pub(crate) fn conflict_key(id: EventId, hash: &[u8]) -> Vec<u8> {
     [b"C", &id.as_bytes()[..], hash].concat()
 }
 
-/// How many were deleted: someone may have replayed one meanwhile.
+/// Returns how many were deleted: some may have been replayed in the meantime.
 async fn remove(link: &Link, shard: Shard, leaving: Vec<Removal>) -> Result<u64, Failure> {
     let (changes, steps): (Vec<Change>, Vec<Vec<Step>>) = leaving
         .into_iter()

@@ -1,4 +1,4 @@
-//! Ledger entries that have expired and whose events are gone.
+//! Expired ledger entries without stored events.
 
 use std::collections::HashMap;
 
@@ -23,24 +23,24 @@ const MICROS_OF_AN_HOUR: i64 = 3_600_000_000;
 /// The list of an hour that is this long past and empty gets no more entries.
 const HOURS_KEPT: i64 = 24;
 
-/// How far a walk came: an hour, and how many of its entries stay.
+/// The position of a walk: an hour, and how many of its entries stay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reached {
     hour: i64,
     kept: usize,
 }
 
-/// What a walk did.
+/// The result of a walk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Walked {
-    /// How far it came, unless it came to the end.
+    /// Its position, unless it reached the end.
     pub(super) reached: Option<Reached>,
     pub(super) deleted: u64,
     /// Expired entries that stay for their events.
     pub(super) kept: usize,
 }
 
-/// Walks through the entries of a shard by the hour of their expiry.
+/// Walks the entries of a shard by the hour of their expiry.
 pub(super) async fn purge(
     link: &Link,
     shard: Shard,
@@ -76,7 +76,7 @@ pub(super) async fn purge(
             let left = keys.len() - gone.entries - gone.stale;
             walked.kept += left - gone.young;
             reached.kept += left;
-            // They came in the order of their expiry: those behind are younger still.
+            // Entries are in the order of their expiry: those after these are younger still.
             if gone.young == keys.len() {
                 break;
             }
@@ -85,7 +85,7 @@ pub(super) async fn purge(
     Ok(walked)
 }
 
-/// The hours that have expired, and the names of scopes by number. Hours that are long empty are forgotten.
+/// The hours that have expired, and the names of scopes by number. Hours that have long been empty are deleted.
 async fn plan(
     link: &Link,
     shard: Shard,
@@ -136,7 +136,7 @@ async fn forget_empty(link: &Link, shard: Shard, hours: &[i64]) -> Result<(), Fa
     Ok(())
 }
 
-/// The next keys of an hour, behind those that stay.
+/// The next keys of an hour, after those that stay.
 async fn page(link: &Link, shard: Shard, reached: Reached, limit: usize) -> Result<Vec<Key>, Failure> {
     let command = Command::new("LRANGE", format!("x{}", reached.hour))
         .number(reached.kept)
@@ -147,7 +147,7 @@ async fn page(link: &Link, shard: Shard, reached: Reached, limit: usize) -> Resu
         .collect()
 }
 
-/// How many entries went, how many places in the list had none, and how many have not expired.
+/// The number of deleted entries, of list items without an entry, and of entries that have not expired.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gone {
     entries: usize,
@@ -186,7 +186,7 @@ async fn entries(
         let entry = reply::optional_bytes(snapshot.next()?)?;
         let mut ids = earlier(&reply::optional_bytes(snapshot.next()?)?.unwrap_or_default());
         let entry = entry.map(|bytes| Entry::from_bytes(&bytes)).transpose()?;
-        // An identity that was forgotten and came again expires with its later entry.
+        // An identity that was forgotten and taken again expires with its later entry.
         let entry = entry.filter(|entry| hour_of(entry.known.expires_at) == hour);
         match entry {
             None => stale.push(out_of_list(Change::default(), hour, *key)),
@@ -207,7 +207,7 @@ async fn entries(
     })
 }
 
-/// An entry that has expired, with the ids of all events that ever had its identity.
+/// An expired entry, with the ids of all events that ever had its identity.
 struct Expired {
     key: Key,
     entry: Entry,
@@ -241,7 +241,7 @@ async fn remove(
 type Fields = reply::Pairs;
 
 impl Expired {
-    /// Its end, unless one of its events is there.
+    /// Its deletion, unless one of its events exists.
     fn removal(&self, hour: i64, events: &[Fields], scopes: &HashMap<u16, String>) -> Option<Change> {
         let (key, entry) = (self.key, &self.entry);
         let mut change = Change::default().when(ledger_key(key), *key.as_bytes(), entry.to_bytes());
@@ -250,7 +250,7 @@ impl Expired {
                 return None;
             }
             change = change.when(event_key(*id), "h", "");
-            // Other bodies that came when the first one had gone already.
+            // Conflicts that arrived when the first event had already been deleted.
             for (name, _) in fields.iter().filter(|(name, _)| name.first() == Some(&b'c')) {
                 change.then(Command::new("UNLINK", conflict_key(*id, &name[1..])));
             }

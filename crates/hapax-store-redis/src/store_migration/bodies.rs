@@ -1,4 +1,4 @@
-//! Bodies whose sender does not sign the id, by scope and hash.
+//! Bodies from providers that do not sign the id, by scope and hash.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::link::Link;
 use crate::reply;
 use crate::snapshot::{Command, Room};
 
-/// How many are remembered.
+/// The number of remembered bodies.
 pub(super) async fn count(link: &Arc<Link>) -> Result<u64, Failure> {
     let mut count = 0;
     for scope in scopes_of_bodies(link).await? {
@@ -23,7 +23,7 @@ pub(super) async fn count(link: &Arc<Link>) -> Result<u64, Failure> {
     Ok(count)
 }
 
-/// The ledger's scopes, each with those that go with it.
+/// The ledger's scopes, each with the scopes that belong to it.
 async fn scopes_of_bodies(link: &Arc<Link>) -> Result<BTreeSet<String>, Failure> {
     let own = scopes::all(link).await?;
     let with = |scope: &String| ["", BodyNote::BINDINGS, BodyNote::SEALED].map(|end| format!("{scope}{end}"));
@@ -84,7 +84,7 @@ async fn of_scope(
     Ok(notes)
 }
 
-/// How many bodies of a scope there are for each first byte of their hashes, which a hash stands for.
+/// The number of bodies of a scope for each first byte of their hashes, which a hash stands for.
 async fn sizes(link: &Link, scope: &Scope) -> Result<Vec<(BodyHash, u64)>, Failure> {
     let hashes = (0..=u8::MAX).map(|byte| {
         let mut hash = [0; 32];
@@ -107,10 +107,10 @@ async fn sizes(link: &Link, scope: &Scope) -> Result<Vec<(BodyHash, u64)>, Failu
     Ok(sizes)
 }
 
-/// Takes one in, unless its body is known.
+/// Imports a note, unless its body is known.
 pub(super) async fn import(link: &Link, note: &BodyNote) -> Result<(), Failure> {
     let shard = shard_of(link, note.raw_hash);
-    // An export finds bodies by the scopes that are known.
+    // An export finds bodies by the known scopes.
     scopes::numbered(link, shard, &BTreeSet::from([note.scope.as_str()])).await?;
     link.apply(shard, &[keep(note)], Room::Needed).await?;
     Ok(())

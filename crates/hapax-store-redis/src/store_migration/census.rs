@@ -1,4 +1,4 @@
-//! How many of everything there are, counted row by row.
+//! The number of records of each kind, counted row by row.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::shards::{HOME, Shard};
 use crate::snapshot::Command;
 use crate::{duplicates, reply, spread};
 
-/// Identities that are looked at in one go.
+/// Identities read in one batch.
 const AT_ONCE: usize = 1_000;
 
 pub(super) async fn census(link: &Arc<Link>) -> Result<Census, Failure> {
@@ -56,7 +56,7 @@ async fn count(link: &Link, lines: Vec<Line>, census: &mut Census) -> Result<(),
     Ok(())
 }
 
-/// Counts what the events of some identities have, by the names of their fields.
+/// Counts the records of the events of some identities by the names of their fields.
 async fn count_events(
     link: &Link,
     shard: Shard,
@@ -85,7 +85,7 @@ async fn count_events(
     Ok(())
 }
 
-/// Above every number that a shard has given out, and above the order of every event, as it is handed over.
+/// A number above every number that a shard has issued, and above the order of every event, as exported.
 async fn numbers_below(link: &Arc<Link>) -> Result<u64, Failure> {
     let greatest = on_each(link, |link, shard| async move {
         let last = Command::new("ZREVRANGEBYLEX", "t").arg("+").arg("-");

@@ -1,4 +1,4 @@
-//! Identities whole, as they are handed over.
+//! Complete identities, as they are exported.
 
 use futures_util::future::try_join_all;
 use hapax_core::store::{
@@ -69,7 +69,7 @@ async fn of_shard(
     Ok(records)
 }
 
-/// Other bodies of an identity, in the order of their arrival.
+/// The conflicts of an identity, in order of arrival.
 async fn other_bodies(
     link: &Link,
     shard: Shard,
@@ -133,7 +133,7 @@ fn contents(row: EventRow) -> Result<EventContents, Failure> {
     })
 }
 
-/// What runs is handed over as waiting, its attempt uncounted.
+/// Exports a running delivery as waiting, without counting its attempt.
 fn unfinished(identity: &Identity, accepted_at: Timestamp, to: &DestinationId, work: &Work) -> WorkRecord {
     WorkRecord {
         destination: to.clone(),

@@ -26,7 +26,7 @@ pub(super) async fn page(
     limit: usize,
 ) -> Result<MigrationPage, Failure> {
     if after.is_none() {
-        // Whoever is on the way into a lane has no place yet that could be handed over.
+        // A delivery that is still joining a lane has no position to export.
         on_each(
             link,
             |link, shard| async move { lanes::take_all(&link, shard).await },
@@ -49,7 +49,7 @@ pub(super) async fn page(
     })
 }
 
-/// The identities, up to the first with which the page is long enough.
+/// The identities up to the one that fills the page.
 async fn read(link: &Link, lines: &[Line]) -> Result<Vec<(Key, Record)>, Failure> {
     let mut records = Vec::with_capacity(lines.len());
     let mut bytes = 0;
@@ -71,7 +71,7 @@ async fn read(link: &Link, lines: &[Line]) -> Result<Vec<(Key, Record)>, Failure
     Ok(records)
 }
 
-/// How many of the first fill a page, the one that makes it full included.
+/// How many of the first fill a page, including the one that makes it full.
 fn fitting(sizes: &[u64], room: u64) -> usize {
     let mut bytes = 0;
     for (place, size) in sizes.iter().enumerate() {
@@ -83,7 +83,7 @@ fn fitting(sizes: &[u64], room: u64) -> usize {
     sizes.len()
 }
 
-/// How large the payloads of identities are, other bodies left out.
+/// The size of the payloads of identities, without conflicts.
 async fn sizes(link: &Link, lines: &[Line]) -> Result<Vec<u64>, Failure> {
     let places: Vec<usize> = (0..lines.len()).collect();
     let by_shard = spread::by_shard(places, |place| lines[*place].shard);

@@ -1,4 +1,4 @@
-//! Taking records in. What is there already stays as it is.
+//! Importing records. A record that already exists stays as it is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::{audit, lanes, ledger, reply, spread};
 /// Identities that are written in one call.
 const AT_ONCE: usize = 100;
 
-/// Takes records in, and then notes how far the copy has come: what a copy that was stopped takes in again stays.
+/// Imports records, and then stores the progress of the migration: a migration that was interrupted may import records
+/// again, which has no effect.
 pub(super) async fn import(
     link: &Arc<Link>,
     records: Vec<Record>,
@@ -92,7 +93,7 @@ async fn write_shard(
     Ok(())
 }
 
-/// Those that are not there yet. All of a record comes in one write: where its entry is, the rest is too.
+/// The records that do not exist yet. A record is imported in one write: if its entry exists, so does the rest.
 async fn new<'r>(
     link: &Link,
     shard: Shard,

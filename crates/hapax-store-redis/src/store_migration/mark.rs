@@ -1,4 +1,4 @@
-//! What the store knows of copies: its own origin, and the mark of an unfinished copy, in the first shard.
+//! Migration state in the first shard: the store's own origin, and the mark of an unfinished migration.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::shards::HOME;
 use crate::snapshot::{Change, Command};
 use crate::{import_mark, json, reply};
 
-/// The number of this store, drawn now if it has none.
+/// The number that identifies this store, drawn now if it has none.
 pub(super) async fn origin(link: &Link) -> Result<Origin, Failure> {
     let drawn = fastrand::i64(i64::MIN..=i64::MAX);
     let mut change = Change::default().when("m", "origin", "");
@@ -23,7 +23,7 @@ pub(super) async fn origin(link: &Link) -> Result<Origin, Failure> {
     Ok(Origin(number))
 }
 
-/// Marks an empty store as an unfinished copy.
+/// Marks an empty store as the target of an unfinished migration.
 pub(super) async fn begin(link: &Arc<Link>, mark: &ImportMark) -> Result<ImportBegun, Failure> {
     if let Some(known) = import_mark::read(link).await? {
         return Ok(ImportBegun::Unfinished(known));
@@ -31,26 +31,26 @@ pub(super) async fn begin(link: &Arc<Link>, mark: &ImportMark) -> Result<ImportB
     if !census::census(link).await?.is_empty() {
         return Ok(ImportBegun::Occupied);
     }
-    // Before the mark: whoever finds it need not ask whether this was done.
+    // Before the mark: if the mark exists, this was done.
     numbers::pass(link, mark.census.numbers_below).await?;
     write(link, mark).await?;
     Ok(ImportBegun::Started)
 }
 
-/// The mark, or why nothing is taken in.
+/// The mark, or why nothing is imported.
 pub(super) async fn begun(link: &Link) -> Result<ImportMark, Failure> {
     import_mark::read(link)
         .await?
         .ok_or_else(|| Failure::Rejected("no copy into this store was begun".to_owned()))
 }
 
-/// Notes how far the copy has come.
+/// Stores the progress of the migration.
 pub(super) async fn advance(link: &Link, mark: ImportMark, reached: &MigrationCursor) -> Result<(), Failure> {
     let reached = reached.clone();
     write(link, &ImportMark { reached, ..mark }).await
 }
 
-/// Takes the mark away.
+/// Removes the mark.
 pub(super) async fn finish(link: &Link) -> Result<(), Failure> {
     let mut change = Change::default();
     change.then(Command::new("HDEL", "m").arg("import"));

@@ -1,8 +1,8 @@
-//! Numbers of another store: every token, place and order that comes later is greater than every one taken in.
+//! Numbers of another store: every later token, position and order is greater than every imported one.
 //!
-//! Scripts count in floating point, whole up to 2^53. Ours are microseconds since 1970 and stay below that for a long
-//! time. Others count from one, or from where the store stood that they were copied from: also in microseconds. A store
-//! may say of itself that its numbers are greater than those that its records have, so the records are what counts.
+//! Scripts count in floating point, exact up to 2^53. Our numbers are microseconds since 1970 and stay below that for a
+//! long time. Other stores count from one, or from the position of the store that they were migrated from: also in
+//! microseconds. A store may report numbers greater than those in its records, so the records count.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use hapax_core::store::{InLane, Record};
 use crate::failure::Failure;
 use crate::link::{Link, on_each};
 
-/// The greatest number that is taken in: later ones still have room.
+/// The greatest number that is imported: later ones still have room.
 const NUMBER_MAX: u64 = 1 << 52;
 
-/// Moves the numbers of all shards past one, if that is possible at all.
+/// Moves the numbers of all shards past `number`, if that is possible at all.
 pub(super) async fn pass(link: &Arc<Link>, number: u64) -> Result<(), Failure> {
     if number > NUMBER_MAX {
         return Ok(());
@@ -44,7 +44,7 @@ pub(super) async fn pass_those_of(link: &Arc<Link>, records: &[Record]) -> Resul
     }
 }
 
-/// The greatest token, place or order of a record.
+/// The greatest token, position or order of a record.
 fn greatest(record: &Record) -> u64 {
     match record {
         Record::Identity(identity) => {

@@ -1,4 +1,4 @@
-//! Pages of everything, in the order that all stores share.
+//! Pages of all records, in the order that all stores share.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::shards::HOME;
 use crate::snapshot::Command;
 use crate::{pauses, reply};
 
-/// The page after a place.
+/// The page after a position.
 pub(super) async fn page(
     link: &Arc<Link>,
     after: &MigrationCursor,
@@ -56,7 +56,7 @@ async fn jobs(link: &Link) -> Result<Vec<Record>, Failure> {
         .collect()
 }
 
-/// Another store has other cursors. What the job has put back, it does not put back again.
+/// Cursors do not carry over to another store. The job does not replay a delivery twice, so it may start again.
 fn from_its_beginning(job: ReplayJob) -> ReplayJob {
     match job.state {
         ReplayJobState::Running => ReplayJob { cursor: None, ..job },

@@ -33,7 +33,7 @@ pub(super) async fn all(link: &Arc<Link>) -> Result<BTreeSet<String>, Failure> {
     Ok(shards.into_iter().flat_map(BTreeMap::into_keys).collect())
 }
 
-/// The numbers of a shard's scopes, once these have one.
+/// The numbers of a shard's scopes, after giving these scopes one.
 pub(super) async fn numbered(
     link: &Link,
     shard: Shard,

@@ -1,4 +1,4 @@
-//! A record as what is written: what is derived for this store is derived here.
+//! A record as changes: values that are derived for this store are derived here.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::snapshot::{Change, Command};
 use crate::work::{self, Outcome, Stay, Work, ended_member};
 use crate::{conflicts, duplicates, json, packed};
 
-/// What writes an identity, unless it is there.
+/// The change that writes an identity, unless it exists.
 pub(super) fn change(record: &IdentityRecord, scope: u16) -> Result<Change, Failure> {
     let key = *record.key.as_bytes();
     let ledger = format!("l{}", ledger::bucket(record.key));
@@ -44,8 +44,7 @@ pub(super) fn change(record: &IdentityRecord, scope: u16) -> Result<Change, Fail
     Ok(change)
 }
 
-/// The ids of other events than the entry's own, one behind the other: also of those that are gone, if another body is
-/// kept under them.
+/// The concatenated ids of events other than the entry's own, including deleted ones with a stored conflict.
 fn earlier(record: &IdentityRecord) -> Vec<u8> {
     let events = record.events.iter().map(|contents| contents.event.id);
     let others = record.conflicts.iter().map(|conflict| conflict.other_body.first);
@@ -54,7 +53,7 @@ fn earlier(record: &IdentityRecord) -> Vec<u8> {
 }
 
 fn add_conflicts(change: &mut Change, record: &IdentityRecord) -> Result<(), Failure> {
-    // Those to come have greater numbers.
+    // Later conflicts have greater numbers.
     for (order, conflict) in (0..).zip(&record.conflicts) {
         let other_body = &conflict.other_body;
         let released = conflict.released_as.map(|id| id.as_bytes().to_vec().into());
@@ -178,7 +177,7 @@ fn count(change: &mut Change, what: &str) {
     change.then(Command::new("HINCRBY", "n").arg(what).number(1));
 }
 
-/// Who stands in a lane: unfinished deliveries, and dead ones that hold it. The token is the ticket.
+/// The positions in lanes: of unfinished deliveries, and of dead ones that hold their lane. The token is the ticket.
 pub(super) fn places(contents: &EventContents) -> impl Iterator<Item = Held<'_>> {
     let id = contents.event.id;
     let unfinished = contents.work.iter().map(|work| {

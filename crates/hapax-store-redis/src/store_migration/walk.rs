@@ -1,7 +1,7 @@
-//! The ledger of all shards, in the order of keys.
+//! The ledger of all shards, in key order.
 //!
-//! A shard has it in many hashes that follow each other as keys do. The walk asks how full the next of them are, and
-//! reads as many as it takes.
+//! A shard has it in many hashes that sort as keys do. The walk asks for the sizes of the next hashes, and reads as
+//! many as it needs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,10 +19,10 @@ use crate::reply;
 use crate::shards::Shard;
 use crate::snapshot::{Command, Snapshot};
 
-/// Hashes that are asked at once how full they are.
+/// Hashes whose sizes are read at once.
 const RUN: usize = 512;
 
-/// An identity: its entry, and all events that ever had it, by id. Some may be gone.
+/// An identity: its entry, and all events that ever had it, by id. Some may be deleted.
 pub(super) struct Line {
     pub(super) shard: Shard,
     pub(super) key: Key,
@@ -31,7 +31,7 @@ pub(super) struct Line {
     pub(super) events: Vec<EventId>,
 }
 
-/// How far a walk has come.
+/// The position of a walk.
 pub(super) struct Walk {
     next: usize,
     after: Option<Key>,
@@ -46,7 +46,7 @@ impl Walk {
         }
     }
 
-    /// The next identities by key: at least this many, if there are; none at the end.
+    /// The next identities by key: at least `count`, if there are that many; empty at the end.
     pub(super) async fn next(&mut self, link: &Arc<Link>, count: usize) -> Result<Vec<Line>, Failure> {
         let mut lines = Vec::new();
         while lines.len() < count && self.next < BUCKETS {
@@ -68,7 +68,7 @@ impl Walk {
     }
 }
 
-/// The first hashes of a run that have this many entries together, or all of it.
+/// The first hashes of a run that together have this many entries, or the whole run.
 fn choose(run: &Range<usize>, sizes: &[Vec<u64>], count: usize) -> Range<usize> {
     let mut entries = 0;
     for bucket in run.clone() {

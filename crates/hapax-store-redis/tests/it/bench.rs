@@ -1,4 +1,4 @@
-//! What the tests share: events, work on them, and the keys of a store as its servers have them.
+//! What the tests share: events, deliveries, and the keys of a store as its servers have them.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Cluster, Node};
 
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
-/// Long enough for a call that is answered, short for one that is refused until its time is over.
+/// Long enough for a call that is answered, short for one that is refused until it times out.
 const IMPATIENT: Duration = Duration::from_millis(400);
 
 pub(crate) async fn open(url: &str) -> RedisStore {
     RedisStore::open(Options::new(url)).await.unwrap()
 }
 
-/// A store that soon gives up.
+/// A store with a short timeout.
 pub(crate) async fn open_impatient(url: &str) -> RedisStore {
     let options = Options {
         call_timeout: IMPATIENT,
@@ -28,7 +28,7 @@ pub(crate) async fn open_impatient(url: &str) -> RedisStore {
     RedisStore::open(options).await.unwrap()
 }
 
-/// Makes events with ids as one process does.
+/// Creates events with ids as one process does.
 #[derive(Default)]
 pub(crate) struct Maker {
     ids: EventIds,
@@ -87,13 +87,13 @@ pub(crate) async fn accept(store: &RedisStore, event: &NewEvent) -> Result<Claim
     answers.remove(0).map(|mut claims| claims.remove(0))
 }
 
-/// Accepts one that must be new.
+/// Accepts an event that must be new.
 pub(crate) async fn accept_new(store: &RedisStore, event: &NewEvent) {
     let claim = accept(store, event).await.unwrap();
     assert!(matches!(claim, Claim::New { .. }), "{claim:?}");
 }
 
-/// Accepts one again: it must be known, under its own id.
+/// Accepts an event again: it must be known under its own id.
 pub(crate) async fn accept_again(store: &RedisStore, event: &NewEvent) {
     match accept(store, event).await.unwrap() {
         Claim::Seen(entry) => assert_eq!(entry.id, event.id),
@@ -124,13 +124,13 @@ pub(crate) fn done(hold: Hold) -> Report {
     }
 }
 
-/// Completes what was leased.
+/// Completes a leased delivery.
 pub(crate) async fn finish(store: &RedisStore, leased: &Leased) {
     let written = store.finish(vec![done(leased.hold())]).await.unwrap();
     assert_eq!(written, [Written::Applied]);
 }
 
-/// The store's keys on a server whose names end with this.
+/// The store's keys on a server whose names end with `end`.
 pub(crate) fn keys(node: &Node, prefix: &str, end: &str) -> Vec<String> {
     let found = node.call(&["KEYS", &format!("{{{prefix}:*}}{end}")]).unwrap();
     found.list().iter().map(hapax_test_redis::Reply::text).collect()

@@ -1,4 +1,4 @@
-//! Other bodies under a known identity, where a source waits for replicas.
+//! Conflicts when a source waits for replicas.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn a_conflict_is_answered_once_the_replicas_have_it() {
         ..Options::new(&url)
     };
     let waiting = RedisStore::open(options).await.unwrap();
-    // There is no replica, so that no number of tries is enough.
+    // There is no replica, so no number of tries is enough.
     for _ in 0..2 {
         let refused = waiting
             .record_conflicts(vec![other_body(&event)])

@@ -1,4 +1,5 @@
-//! A master that dies: stores that are opened meanwhile, scripts that the next master does not know, and how long it takes.
+//! A master that dies: stores that are opened during the failover, scripts that the next master does not know, and how
+//! long it takes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ async fn a_script_that_is_not_known_at_the_end_of_a_calls_time_is_sent_all_the_s
         let (store, event) = (Arc::clone(&store), event.clone());
         async move { accept(&store, &event).await }
     });
-    // The time itself is what is tested: a twentieth of it is left.
+    // The time itself is under test: a twentieth of it is left.
     tokio::time::sleep(Duration::from_millis(3_800)).await;
     server.thaw().unwrap();
     let claim = accepting.await.unwrap().unwrap();
@@ -116,7 +117,7 @@ async fn the_first_calls_after_a_promotion_wait_no_longer_for_replicas_than_othe
     };
     cluster.nodes()[master].kill().unwrap();
     cluster.wait_until_ok().unwrap();
-    // The next master knows no script, and has no replica: nothing can be answered.
+    // The next master knows no scripts and has no replica: nothing can be answered.
     let mut refusals = Vec::new();
     for number in 0..3 {
         let began = Instant::now();

@@ -1,6 +1,6 @@
-//! Steps between the shard of an event and the shard of its lane, left by a process that died in between.
+//! Steps between the shard of an event and the shard of its lane, left behind by a process that died in between.
 //!
-//! A slot that is being moved refuses scripts: while the slot of the lane is on its way, a step begins and does not end.
+//! A slot that is being moved refuses scripts: while the lane's slot is moving, a step begins and does not end.
 
 use hapax_core::{EventId, Leased, NewEvent, Store};
 use hapax_test_redis::{Cluster, SlotMove, fresh_prefix};
@@ -90,7 +90,7 @@ async fn a_lane_goes_on_when_the_process_of_its_head_died_before_it_left() {
     );
 }
 
-/// The head of a lane, and one that was stored by a process that died before it joined.
+/// The head of a lane, and an event stored by a process that died before it joined.
 async fn left_outside(cluster: &Cluster, prefix: &str) -> [NewEvent; 2] {
     let maker = Maker::default();
     let (head, next) = (maker.in_lane("head"), maker.in_lane("next"));
@@ -123,7 +123,7 @@ fn arrive(moving: SlotMove<'_>) {
     moving.finish().unwrap();
 }
 
-/// A step is left to anyone who began it for some seconds: makes each older than that.
+/// A step belongs to the process that began it for some seconds: makes each step older than that.
 fn forget_how_young_steps_are(cluster: &Cluster, prefix: &str) {
     for (master, steps) in keys_of_cluster(cluster, prefix, "j") {
         let node = &cluster.nodes()[master];

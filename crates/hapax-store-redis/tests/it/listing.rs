@@ -1,4 +1,4 @@
-//! Lists and counts of a store with several shards: ids that share an order, pages that look at little, lanes.
+//! Lists and counts of a store with several shards: ids that share an order, pages that read little, lanes.
 
 use hapax_core::store::{Cursor, EventPage, EventQuery, Report};
 use hapax_core::{AttemptOutcome, DeliveryState, ErrorClass, EventId, EventStatus, NewEvent, Store};
@@ -10,7 +10,7 @@ use crate::bench::{Maker, accept_again, accept_new, lease};
 #[tokio::test]
 async fn a_page_has_all_events_of_one_order_or_none() {
     let store = store(5_000).await;
-    // Three processes whose clocks agree: each gives the same orders.
+    // Three processes whose clocks agree: each issues the same orders.
     let makers = [Maker::default(), Maker::default(), Maker::default()];
     let mut expected = Vec::new();
     for round in 0..4 {
@@ -69,7 +69,7 @@ async fn a_page_looks_at_few_events_and_goes_on() {
 
 #[tokio::test]
 async fn what_is_dead_or_unfinished_is_found_on_the_first_page_where_it_is_little() {
-    // Ten events, of which three are looked at: the oldest is found only where the others are not.
+    // Ten events and a scan limit of three: the oldest is on the first page only if the list skips the others.
     let store = store(3).await;
     let maker = Maker::default();
     let event = maker.event("old");
@@ -180,7 +180,7 @@ fn of_status(status: EventStatus) -> EventQuery {
     }
 }
 
-/// How many deliveries to `orders` are pending, and when the oldest was accepted.
+/// The number of pending deliveries to `orders`, and when the oldest was accepted.
 async fn oldest_pending(store: &RedisStore) -> (u64, hapax_core::Timestamp) {
     let counts = store.counts().await.unwrap();
     let row = counts

@@ -1,4 +1,4 @@
-//! Servers that forget: scripts that were flushed, and numbers that a failover lost.
+//! Servers that lose data: flushed scripts, and numbers lost in a failover.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use hapax_test_redis::{Server, fresh_prefix};
 
 use crate::bench::{Maker, accept_again, accept_new, finish, keys, lease, open};
 
-/// Microseconds that numbers are ahead of the clock, as after a copy of another store.
+/// Microseconds by which numbers are ahead of the clock, as after a migration from another store.
 const AHEAD: i64 = 60_000_000;
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! A slot that moves from one master to another: a script runs whole or not at all, and the store finds the way.
+//! A slot that moves from one master to another: a script runs completely or not at all, and the store finds the new
+//! master.
 
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ async fn a_slot_that_is_being_moved_refuses_a_step_whole() {
     }
     while moving.step(100).unwrap() > 0 {}
     moving.finish().unwrap();
-    // Had a part been written, it would be known, or another number of deliveries would be there.
+    // If a part had been written, the event would be known, or the number of deliveries would differ.
     accept_new(&store, &during).await;
     accept_again(&store, &during).await;
     accept_again(&store, &before).await;

@@ -1,4 +1,4 @@
-//! Pauses reach every shard, whoever dies or hurries in between.
+//! Pauses reach every shard, even if a process dies or another interferes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::bench::{Maker, accept_again, accept_new, keys, keys_of_cluster, lease
 
 const SHARDS: usize = 4;
 const CLUSTER_SHARDS: u8 = 8;
-/// How long the first shard may take to hear of a pause.
+/// How long a pause may take to reach the first shard.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn a_pause_that_was_resumed_while_it_reached_the_shards_is_in_none_of_them
     let pausing = tokio::spawn(async move { pauser.pause(pause(0)).await });
     let end = Instant::now() + PAUSE_MAX;
     while keys(home, &prefix, "p").is_empty() && Instant::now() < end {}
-    // Another process resumes it now, and is done before the slow server writes.
+    // Another process resumes it now, and finishes before the slow server writes.
     for key in [keys(home, &prefix, "P"), keys(home, &prefix, "p")].concat() {
         home.call(&["DEL", &key]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Purging beside other replicas, and without looking at what is too young.
+//! Purging alongside other replicas, and without reading events that are too young.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn what_is_too_young_is_not_looked_at() {
     };
     let store = RedisStore::open(options).await.unwrap();
     accept_twice(&store).await;
-    // The ledger's list of this hour has them all.
+    // The ledger's list of this hour has all of them.
     let early = order(RECEIVED.minus(MINUTE), RECEIVED.plus(MINUTE));
     let purged = store.purge(early).await.unwrap();
     assert_eq!(purged, Purged::default());
@@ -55,7 +55,7 @@ async fn what_is_too_young_is_not_looked_at() {
     assert_eq!(until_nothing_more(&store, &ledger).await, (0, all));
 }
 
-/// Purges in small portions; how many events and ledger entries went.
+/// Purges in small portions. Returns the number of deleted events and ledger entries.
 async fn until_nothing_more(store: &RedisStore, order: &PurgeOrder) -> (u64, u64) {
     let mut sum = (0, 0);
     loop {

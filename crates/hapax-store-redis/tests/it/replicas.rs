@@ -1,4 +1,4 @@
-//! Several replicas on one cluster share the work and fence each other.
+//! Several replicas on one cluster share the deliveries and fence each other.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,13 +39,13 @@ async fn two_replicas_share_leases_without_overlap() {
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), EVENTS, "each ran once");
 }
 
-/// Leases and completes until nothing is left; what it ran.
+/// Leases and completes deliveries until none is left. Returns their events.
 async fn work_off(store: &hapax_store_redis::RedisStore) -> Vec<hapax_core::EventId> {
     let mut ran = Vec::new();
     loop {
         let leased = lease(store, "billing", 4).await;
         if leased.is_empty() {
-            // Others may have taken what was chosen here: it is over when nothing waits any more.
+            // Other replicas may have taken the chosen deliveries: it is finished when nothing is waiting.
             let counts = store.counts().await.unwrap();
             let is_waiting = counts.backlog.iter().any(|backlog| {
                 backlog.destination.as_str() == "billing"
@@ -103,7 +103,7 @@ async fn a_zombie_is_fenced_by_the_replica_that_took_over() {
     accept_new(&zombie, &event).await;
     accept_again(&other, &event).await;
     let stale = lease_for(&zombie, "billing", 1, Duration::ZERO).await.remove(0);
-    // Until the server's clock has gone on by a microsecond.
+    // Until the server's clock has advanced by a microsecond.
     while other.rescue(10).await.unwrap().is_empty() {}
     let order = LeaseOrder {
         owner: Owner(2),

@@ -1,4 +1,4 @@
-//! What events need is not refused because of searches and upkeep, however many there are.
+//! Calls for events are not refused because of searches and upkeep, however many there are.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ async fn no_search_and_no_upkeep_takes_the_place_of_an_event() {
         ..Options::new(server.url())
     };
     let store = Arc::new(RedisStore::open(options).await.unwrap());
-    // While the server says nothing, whoever has a place keeps it.
+    // While the server is silent, calls keep their slots.
     server.freeze().unwrap();
     let looks: Vec<_> = (0..2 * CALLS_MAX)
         .map(|n| {
@@ -40,7 +40,7 @@ async fn no_search_and_no_upkeep_takes_the_place_of_an_event() {
         let (store, event) = (Arc::clone(&store), event.clone());
         tokio::spawn(async move { accept_new(&store, &event).await })
     };
-    // Long enough to take a place or to be refused: no one gives one up before the server goes on.
+    // Long enough to take a slot or to be refused: no slot is released before the server continues.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! An encrypted store: what Redis writes to its disk shows nothing of what was said.
+//! An encrypted store: nothing that Redis writes to its disk reveals any content.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::bench::open;
 #[tokio::test(flavor = "multi_thread")]
 async fn no_snapshot_on_disk_shows_what_was_encrypted() {
     for is_encrypted in [false, true] {
-        // Compression would hide a text from a plain search.
+        // Compression would hide a string from a plain search.
         let server = Server::start(&["--rdbcompression", "no"]).unwrap();
         let plain: Arc<dyn Backend> = Arc::new(open(&server.url()).await);
         let store = if is_encrypted {
@@ -35,7 +35,7 @@ async fn no_snapshot_shows_what_was_in_plain_once_it_is_encrypted() {
     assert!(!is_shown(&snapshot(&server)));
 }
 
-/// What the server writes to its disk.
+/// The file that the server writes to its disk.
 fn snapshot(server: &Server) -> Vec<u8> {
     let mut connection = server.connect().unwrap();
     connection.call(&["SAVE"]).unwrap();

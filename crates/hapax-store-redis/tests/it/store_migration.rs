@@ -1,4 +1,4 @@
-//! Copies between stores of different shapes, and what is refused.
+//! Migrations between stores with different numbers of shards, and what is refused.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use hapax_test_redis::{Cluster, Server, fresh_prefix};
 
 use crate::bench::{LONG, Maker, accept_again, accept_new, done, finish, lease, open};
 
-/// Records on one page.
+/// Records per page.
 const PAGE: u32 = 7;
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn a_store_comes_back_from_another_kind_that_counted_on_from_its_numbers()
     let first = open(&server.url_with_prefix(&fresh_prefix())).await;
     fill(&first).await;
     let (mark, pages) = exported(&first, PAGE).await;
-    // What was accepted by the server's clock is due by its own.
+    // Deliveries accepted by the server's clock are due by the other store's clock.
     let clock = ManualClock::new();
     clock.set(Timestamp::from_seconds(4_000_000_000));
     let other = MemoryStore::new(Arc::new(clock));
@@ -123,7 +123,7 @@ async fn numbers_that_scripts_cannot_count_with_are_refused_with_the_reason() {
     assert!(second.census().await.unwrap().is_empty(), "nothing was taken in");
 }
 
-/// Something in every shard; the lane's events in their order.
+/// Adds something to every shard. Returns the lane's events in their order.
 async fn fill(store: &RedisStore) -> Vec<NewEvent> {
     let maker = Maker::default();
     for number in 0..20 {

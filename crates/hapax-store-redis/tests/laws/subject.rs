@@ -1,4 +1,4 @@
-//! A store under a prefix of its own, on the server's clock, for the laws.
+//! A store under its own prefix, on the server's clock, for the laws.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Cluster, Connection, Server, fresh_prefix};
 use parking_lot::Mutex;
 
-/// Shards of a store on the cluster: more than masters, so that each has several.
+/// Shards of a store on the cluster: more than there are masters, so that each has several.
 const CLUSTER_SHARDS: u8 = 8;
 
-/// Where the stores of the laws are.
+/// The servers on which the laws run.
 enum TestRedis {
     Server(Server),
     Cluster(Cluster),
