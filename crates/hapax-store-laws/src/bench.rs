@@ -1,4 +1,4 @@
-//! The bench a law works on: one store, its clock, and short ways to say common steps.
+//! The bench a law works on: one store, its clock, and helpers for common steps.
 
 mod draft;
 mod look;
@@ -25,9 +25,8 @@ pub const LONG: Duration = Duration::from_secs(3600);
 /// More than any law stores.
 pub const ALL: u32 = 1000;
 
-/// One store under test. Every step panics where the store answers with an error.
+/// One store under test. Every step panics if the store returns an error.
 pub struct Bench {
-    /// The store.
     pub store: Arc<dyn Backend>,
     subject: Arc<dyn Subject>,
     ids: EventIds,
@@ -47,14 +46,14 @@ impl Bench {
         }
     }
 
-    /// Crashes the store and starts it again. The law must hold no reference to the old one.
+    /// Crashes the store and starts it again. The law must not hold a reference to the old one.
     pub async fn reopen(&mut self) {
-        // The placeholder lets go of the bench's own reference before the store restarts.
+        // The placeholder releases the bench's own reference before the store restarts.
         let crashed = std::mem::replace(&mut self.store, crate::model::placeholder());
         self.store = self.subject.reopen(crashed).await;
     }
 
-    /// What the store's clock says.
+    /// The time on the store's clock.
     pub async fn now(&self) -> Timestamp {
         self.subject.now().await
     }
@@ -74,7 +73,7 @@ impl Bench {
         self.subject.short_lease()
     }
 
-    /// Lets every short lease end.
+    /// Lets every short lease expire.
     pub async fn expire(&self) {
         self.pass(self.short() + Duration::from_millis(50)).await;
     }
@@ -89,13 +88,13 @@ impl Bench {
         Draft::new(&self.ids, &self.random, Identity::new(scope, event_id))
     }
 
-    /// A fresh id of ours, for jobs and requests.
+    /// A fresh Hapax id, for jobs and requests.
     pub fn id(&self) -> EventId {
         self.event("an id and nothing else").build().id
     }
 }
 
-/// A request for work.
+/// A request for a lease.
 pub fn order(destination: &str, limit: u32, lease_for: Duration, candidates: Candidates) -> LeaseOrder {
     LeaseOrder {
         owner: Owner(7),
@@ -106,14 +105,14 @@ pub fn order(destination: &str, limit: u32, lease_for: Duration, candidates: Can
     }
 }
 
-/// Give up.
+/// Ends an attempt as dead.
 pub fn dead() -> AttemptOutcome {
     AttemptOutcome::Dead {
         reason: ErrorClass::Refused,
     }
 }
 
-/// Try again at once.
+/// Ends an attempt with an immediate retry.
 pub fn again() -> AttemptOutcome {
     AttemptOutcome::Retry {
         after: Duration::ZERO,

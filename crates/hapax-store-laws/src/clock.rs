@@ -8,8 +8,7 @@ use hapax_core::{Clock, Timestamp};
 /// 2026-01-01T00:00:00Z, where every manual clock starts.
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
 
-/// Time that passes only by hand. Wall and monotonic clock move together, unless the wall clock
-/// is set.
+/// Time that only a test moves. The wall and monotonic clocks move together, unless the wall clock is set.
 #[derive(Debug)]
 pub struct ManualClock {
     wall_micros: AtomicI64,
@@ -38,7 +37,7 @@ impl ManualClock {
         self.elapsed_micros.fetch_add(micros, Ordering::SeqCst);
     }
 
-    /// Steps the wall clock, forwards or back; the monotonic one stays.
+    /// Sets the wall clock, forwards or back; the monotonic clock is unaffected.
     pub fn set(&self, now: Timestamp) {
         self.wall_micros.store(now.as_micros(), Ordering::SeqCst);
     }

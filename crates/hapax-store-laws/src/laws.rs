@@ -1,6 +1,6 @@
-//! The laws, one function for each promise, by topic. Each panics where its promise is broken.
+//! The laws, one function for each promise, by topic. Each panics if its promise is broken.
 //!
-//! A law that is written here and not listed in the registry fails `tests/registry.rs`.
+//! A law that is not listed in the registry fails `tests/registry.rs`.
 
 pub mod alerts;
 pub mod audit_chain;

@@ -1,4 +1,4 @@
-//! A text in every place where senders and destinations leave one, to be looked for in what a store keeps.
+//! A string in every place where providers and destinations leave text, to be searched for in a store's data.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::Bench;
 use crate::bench::{LONG, Must, order};
 use crate::model::{MemorySubject, Restart};
 
-/// The text.
+/// The string.
 pub const MARK: &str = "M4RK-that-nobody-else-may-read";
 
-/// The index that has a value of it.
+/// The indexed field that holds it.
 const POINTER: &str = "/name";
 
-/// Where the text was left.
+/// Where the string was left.
 pub struct Marks {
     event: NewEvent,
     other_body: ConflictingBody,
@@ -29,8 +29,8 @@ pub struct Marks {
     state: SourceState,
 }
 
-/// Leaves the text in a body, a header, a conflict, an answer, an error, an index, a remembered body and a value of a source,
-/// and reads it back from all of them.
+/// Leaves the string in a body, a header, a conflict, a response, an error, an index, a remembered body and a value of
+/// a source, and reads it back from all of them.
 pub async fn leave_marks(store: &dyn Backend) -> Marks {
     let maker = Bench::open(Arc::new(MemorySubject::new(Restart::VoidsLeases))).await;
     let headers = Headers::pack([("x-mark", MARK.as_bytes())]);
@@ -101,7 +101,7 @@ pub async fn leave_marks(store: &dyn Backend) -> Marks {
 }
 
 impl Marks {
-    /// Reads the text back from everywhere; a copy of the event is a duplicate, and its body is known under another id.
+    /// Reads the string back from everywhere. Accepting the event again is a duplicate, and its body is remembered.
     pub async fn read_back(&self, store: &dyn Backend) {
         let event = &self.event;
         let record = store.get(event.id).await.must().must();
@@ -129,7 +129,7 @@ impl Marks {
         assert_eq!(remembered.must()[0].id, event.id);
     }
 
-    /// Finds the event by its index, which begins again when encryption is turned on.
+    /// Finds the event by its index, which starts over when encryption is turned on.
     pub async fn find_by_index(&self, store: &dyn Backend) {
         self.find(store, Some(0)).await;
     }
@@ -157,7 +157,7 @@ fn term() -> BodyTerm {
     }
 }
 
-/// What must be nowhere: the text, and hashes of it or of what holds it.
+/// What must not be found anywhere: the string, and hashes of it or of values that contain it.
 pub fn traces() -> Vec<Vec<u8>> {
     let digest = IndexedValue::of_term(&term()).digest;
     vec![
@@ -170,7 +170,7 @@ pub fn traces() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Whether bytes that a store keeps show any of it, as it is or in hexadecimal.
+/// Whether a store's bytes show any of it, in plain text or in hexadecimal.
 pub fn is_shown(kept: &[u8]) -> bool {
     let shows = |wanted: &[u8]| kept.windows(wanted.len()).any(|window| window == wanted);
     traces()

@@ -1,7 +1,7 @@
-//! The model: a store in memory, simple enough to be seen right, behind one lock.
+//! The model: a store in memory behind one lock, simple enough to be obviously correct.
 //!
-//! It keeps the whole contract except durability beyond the process, so the engine's tests use it
-//! as a fast store, and the property test holds every other store against it.
+//! It keeps the whole contract except durability beyond the process, so the engine's tests use it as a fast store, and
+//! the property test compares every other store with it.
 
 mod accept;
 mod audit;
@@ -32,7 +32,7 @@ use state::State;
 
 pub use restart::{MemorySubject, Restart};
 
-/// A store in memory. Clones share what is stored.
+/// A store in memory. Clones share its contents.
 #[derive(Clone)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
@@ -42,12 +42,12 @@ pub struct MemoryStore {
     accept_trouble: Arc<Mutex<Option<AcceptTrouble>>>,
 }
 
-/// What goes wrong with one call of `accept`.
+/// A fault injected into one call of `accept`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceptTrouble {
     /// It fails, and nothing is written.
     Fails,
-    /// It is made twice, as after a connection that broke before the answer: what it wrote finds itself.
+    /// It runs twice, as after a connection that broke before the answer: the second run finds the events of the first.
     IsRepeated,
 }
 
@@ -63,21 +63,22 @@ impl MemoryStore {
         }
     }
 
-    /// The same store, whose next call of `accept` has this trouble.
+    /// The same store with this fault in its next call of `accept`.
     #[must_use]
     pub fn with_trouble(mut self, trouble: AcceptTrouble) -> Self {
         self.accept_trouble = Arc::new(Mutex::new(Some(trouble)));
         self
     }
 
-    /// The same store, in which each call of `record_conflicts` takes this long: for tests of what must not wait for it.
+    /// The same store, with each call of `record_conflicts` taking this long: for tests of code that must not wait for
+    /// it.
     #[must_use]
     pub fn with_slow_conflicts(mut self, each_call: Duration) -> Self {
         self.conflicts_take = each_call;
         self
     }
 
-    /// The same store, in which each call of `get` takes this long.
+    /// The same store, with each call of `get` taking this long.
     #[must_use]
     pub fn with_slow_looks(mut self, each_call: Duration) -> Self {
         self.looks_take = each_call;
@@ -92,7 +93,7 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A step that panicked is a bug that its own test reports; the next step need not hide it.
+        // A step that panicked is a bug that its own test reports; the next step need not fail for it.
         self.state.lock()
     }
 }
@@ -103,7 +104,7 @@ impl fmt::Debug for MemoryStore {
     }
 }
 
-/// An empty store that no one uses, to stand where a crashed one stood.
+/// An empty, unused store that takes the place of a crashed one.
 pub(crate) fn placeholder() -> Arc<dyn Backend> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::new())))
 }

@@ -1,5 +1,5 @@
-//! The model-based property test: a store and the model take the same random steps and must show
-//! the same at every turn.
+//! The model-based property test: a store and the model take the same random steps and must show the same results at
+//! every turn.
 
 mod driver;
 mod operate;
@@ -17,19 +17,19 @@ use crate::bench::Must;
 use crate::subject::runtime;
 use driver::Driver;
 
-/// How many sequences of steps are tried unless the environment says otherwise.
+/// How many sequences of steps are tried by default.
 pub const CASES_DEFAULT: u32 = 48;
-/// The variable that says otherwise.
+/// The environment variable that overrides the default.
 pub const CASES_VARIABLE: &str = "HAPAX_LAWS_CASES";
-/// Steps in one sequence, at most.
+/// The maximum number of steps in a sequence.
 const STEPS_MAX: usize = 60;
-/// A failing sequence is made shorter at most this often.
+/// The maximum number of times a failing sequence is shortened.
 const SHRINKS_MAX: u32 = 400;
 
 /// Drives fresh stores of `subject` and the model with the same steps.
 ///
-/// Tokens and times are compared by their order and presence, since a store may count and keep
-/// them otherwise. `HAPAX_LAWS_CASES` sets how many sequences are tried.
+/// Tokens and times are compared by order and presence only, since a store may count and store them differently.
+/// `HAPAX_LAWS_CASES` sets how many sequences are tried.
 pub fn behaves_like_the_model(subject: &Arc<dyn Subject>) {
     let cases = match std::env::var(CASES_VARIABLE) {
         Ok(text) => text.parse().must(),
@@ -38,7 +38,7 @@ pub fn behaves_like_the_model(subject: &Arc<dyn Subject>) {
     behaves_like_the_model_over(subject, cases);
 }
 
-/// The same, over as many sequences as the caller says.
+/// The same, over `cases` sequences.
 pub fn behaves_like_the_model_over(subject: &Arc<dyn Subject>, cases: u32) {
     let config = Config {
         cases,

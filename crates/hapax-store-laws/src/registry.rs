@@ -1,5 +1,5 @@
-//! The one list of laws. The constants [`LAWS`] and [`CHECKS`] and the macro [`laws!`](crate::laws!) are made
-//! from it, so that a store that runs any runs all.
+//! The single list of laws. The constants [`LAWS`] and [`CHECKS`] and the macro [`laws!`](crate::laws!) are generated
+//! from it, so that a store that runs any law runs all of them.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ macro_rules! registry {
         /// Every law, by topic.
         pub const LAWS: &[(&str, &[&str])] = &[$((stringify!($topic), &[$(stringify!($law)),+])),+];
 
-        /// Every law and the model-based property test, each as a function of a subject, for tests that are not
-        /// known when they are compiled: named `topic::law`.
+        /// Every law and the model-based property test, each as a function of a subject and named `topic::law`, for
+        /// test harnesses that build their list of tests at run time.
         pub const CHECKS: &[(&str, fn(Arc<dyn Subject>))] = &[
             $($((
                 concat!(stringify!($topic), "::", stringify!($law)),
@@ -20,10 +20,9 @@ macro_rules! registry {
             ("property::behaves_like_the_model", |subject| property::behaves_like_the_model(&subject)),
         ];
 
-        /// Makes one test of each law, named `topic::law`, and the model-based property test.
+        /// Generates one test per law, named `topic::law`, and the model-based property test.
         ///
-        /// The argument is an expression that makes a [`Subject`](crate::Subject); it runs once
-        /// for each test.
+        /// The argument is an expression that creates a [`Subject`](crate::Subject); it runs once per test.
         #[macro_export]
         macro_rules! laws {
             ($dollar subject:expr) => {

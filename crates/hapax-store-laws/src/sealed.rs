@@ -1,4 +1,4 @@
-//! Any store behind keys: it keeps every law, and the store behind it never learns what it keeps.
+//! Any store behind encryption: it keeps every law, and the inner store never sees plain text.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,14 @@ use crate::Subject;
 use crate::bench::Must;
 use crate::marks::leave_marks;
 
-/// Seals what another subject's stores keep.
+/// Encrypts the contents of another subject's stores.
 pub struct SealedSubject<S> {
     inner: S,
-    /// The store behind the keys, to crash it by itself.
+    /// The inner store, so that it can be crashed separately.
     open: Mutex<Option<Arc<dyn Backend>>>,
 }
 
 impl<S: Subject> SealedSubject<S> {
-    /// Of a subject.
     pub fn new(inner: S) -> Self {
         Self {
             inner,
@@ -67,8 +66,8 @@ impl<S: Subject> Subject for SealedSubject<S> {
     }
 }
 
-/// Turns encryption on in a store that has been in use, and rotates its key. Each time a walk brings everything under the
-/// first key, and then no other one is needed: not for reading, and not to know a duplicate.
+/// Turns encryption on in a store that has been in use, and rotates its key. Each time a walk moves everything to the
+/// first key; afterwards no other key is needed, neither for reading nor for recognising a duplicate.
 pub async fn turn_on_and_rotate(store: &Arc<dyn Backend>) {
     let marks = leave_marks(&**store).await;
     let (old, new) = (

@@ -1,5 +1,5 @@
-//! A law that no broken store could fail is worthless: stores that break one promise each must
-//! be caught by the law of that promise.
+//! A law that no broken store could fail is worthless: stores that break one promise each must be caught by the law of
+//! that promise.
 
 #[path = "broken/store.rs"]
 mod store;
@@ -16,7 +16,7 @@ use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_
 use hapax_store_laws::{Bench, Subject, check};
 use store::{BrokenSubject, Fault};
 
-/// Enough random sequences for each of the faults to show, by a wide margin.
+/// Enough random sequences to expose each fault, by a wide margin.
 const CASES: u32 = 2000;
 
 #[test]

@@ -1,9 +1,9 @@
-//! Every test that docs/GUARANTEES.md names for a promise is there.
+//! Every test that docs/GUARANTEES.md names for a promise exists.
 #![allow(clippy::unwrap_used)] // What reads the files is test code, too.
 
 use std::path::Path;
 
-/// A Rust file: the folders and modules on the way to it, and its text.
+/// A Rust file: the folders and modules that lead to it, and its text.
 struct Source {
     way: Vec<String>,
     text: String,
@@ -22,7 +22,7 @@ fn every_test_that_a_promise_names_exists() {
     let held_by = rows.filter_map(|row| row.rsplit('|').nth(1));
     let names: Vec<&str> = held_by
         .flat_map(|cell| cell.split('`').skip(1).step_by(2))
-        // What has a space is a command or a setting.
+        // Names with a space are commands or settings.
         .filter(|name| !name.contains(' '))
         .collect();
     assert!(names.len() > 100, "{names:?}");

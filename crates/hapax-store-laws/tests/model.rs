@@ -1,4 +1,4 @@
-//! The model keeps the laws, whichever way it treats leases when it restarts.
+//! The model keeps the laws, however it treats leases when it restarts.
 
 mod voids_leases {
     use hapax_store_laws::model::{MemorySubject, Restart};

@@ -1,4 +1,4 @@
-//! The registry names every law that is written: none can be left out of a store's run.
+//! The registry lists every law: none can be left out of a store's run.
 
 use std::collections::BTreeSet;
 use std::fs;

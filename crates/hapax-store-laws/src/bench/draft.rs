@@ -1,4 +1,4 @@
-//! Drafts of events, for laws to fill in what they are about.
+//! Drafts of events, in which a law fills in the fields it is about.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use hapax_core::{
 
 use crate::clock::START;
 
-// When the ledger may forget a draft's identity, unless it says otherwise.
+// When the ledger may forget a draft's identity by default.
 const LEDGER_DAYS: u64 = 30;
 
-/// An event on its way in, with plausible defaults.
+/// An event before it is accepted, with plausible defaults.
 #[derive(Clone, Debug)]
 pub struct Draft {
     event: NewEvent,
@@ -60,14 +60,13 @@ impl Draft {
         self.event
     }
 
-    /// Changes anything else.
+    /// Changes any other field.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut NewEvent)) -> Self {
         change(&mut self.event);
         self
     }
 
-    /// With this body.
     #[must_use]
     pub fn body(self, body: impl Into<Bytes>) -> Self {
         let body = body.into();
@@ -77,7 +76,6 @@ impl Draft {
         })
     }
 
-    /// With a content hash.
     #[must_use]
     pub fn content_hash(self, rule: &str, content: &[u8]) -> Self {
         let hash = ContentHash {
@@ -87,25 +85,22 @@ impl Draft {
         self.with(|event| event.content_hash = Some(hash))
     }
 
-    /// Of this type.
     #[must_use]
     pub fn of_type(self, event_type: &str) -> Self {
         self.with(|event| event.event_type = Some(event_type.to_owned()))
     }
 
-    /// Received by this source.
     #[must_use]
     pub fn from_source(self, source: &str) -> Self {
         self.with(|event| event.source = source.into())
     }
 
-    /// Received at this moment.
     #[must_use]
     pub fn received_at(self, received_at: Timestamp) -> Self {
         self.with(|event| event.received_at = received_at)
     }
 
-    /// From a source that holds a body which came before under another id.
+    /// From a source that holds an event if its body arrived before under another id.
     #[must_use]
     pub fn holding_same_body(self) -> Self {
         self.with(|event| {
@@ -113,13 +108,13 @@ impl Draft {
         })
     }
 
-    /// For one more destination.
+    /// Adds a destination.
     #[must_use]
     pub fn to(self, destination: &str) -> Self {
         self.with(|event| event.deliveries.push(NewDelivery::to(destination)))
     }
 
-    /// For one more destination, in a lane.
+    /// Adds a destination, in a lane.
     #[must_use]
     pub fn in_lane(self, destination: &str, key: &str, on_dead: OnDead) -> Self {
         let mut delivery = NewDelivery::to(destination);
@@ -130,7 +125,7 @@ impl Draft {
         self.with(|event| event.deliveries.push(delivery))
     }
 
-    /// For one more destination, already leased.
+    /// Adds a destination, already leased.
     #[must_use]
     pub fn handed_to(self, destination: &str, lease_for: Duration) -> Self {
         let mut delivery = NewDelivery::to(destination);

@@ -1,4 +1,4 @@
-//! What laws look at, and purging until nothing more goes.
+//! Reads that laws make, and purging to the end.
 
 use hapax_core::store::{DeliveryView, LedgerEntry, PurgeOrder, Purged};
 use hapax_core::store::{EventQuery, EventRecord, EventSummary};
@@ -7,17 +7,17 @@ use hapax_core::{EventId, Identity};
 use super::{Bench, Must};
 
 impl Bench {
-    /// What the ledger knows of an id in the scope `shop`.
+    /// The ledger entry of an id in the scope `shop`.
     pub async fn look_up(&self, event_id: &str) -> Option<LedgerEntry> {
         self.store.look_up(&Identity::new("shop", event_id)).await.must()
     }
 
-    /// An event that must be there.
+    /// An event that must exist.
     pub async fn record(&self, id: EventId) -> EventRecord {
         self.store.get(id).await.must().must()
     }
 
-    /// A delivery that must be there.
+    /// A delivery that must exist.
     pub async fn delivery(&self, id: EventId, destination: &str) -> DeliveryView {
         let found = self.record(id).await.deliveries;
         let mut fitting: Vec<_> = found
@@ -28,7 +28,7 @@ impl Bench {
         fitting.remove(0)
     }
 
-    /// Every event that fits, over all pages.
+    /// Every matching event, over all pages.
     pub async fn list(&self, query: &EventQuery, page: u32) -> Vec<EventSummary> {
         let mut events = Vec::new();
         let mut after = None;
@@ -42,7 +42,7 @@ impl Bench {
         }
     }
 
-    /// Purges until nothing more goes; the sums.
+    /// Purges until nothing more is deleted. Returns the sums.
     pub async fn purge(&self, order: &PurgeOrder) -> Purged {
         let mut sum = Purged::default();
         loop {

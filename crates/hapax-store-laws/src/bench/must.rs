@@ -1,13 +1,12 @@
-//! Results and options that a law takes for granted: anything else breaks it.
+//! Results and options that a law expects to hold a value: anything else breaks it.
 
 use std::fmt::Debug;
 
-/// What must be there.
+/// A value that must be present.
 pub trait Must {
-    /// What is inside.
     type Inside;
 
-    /// What is inside; panics at the caller's line where it is not.
+    /// The value; panics at the caller's line if there is none.
     #[track_caller]
     fn must(self) -> Self::Inside;
 }

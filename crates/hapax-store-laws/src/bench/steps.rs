@@ -1,4 +1,4 @@
-//! Steps that laws take often. Each panics where the store answers with an error.
+//! Steps that laws take often. Each panics if the store returns an error.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{ALL, Bench, Draft, LONG, Must, dead, order};
 use crate::clock::START;
 
 impl Bench {
-    /// Accepts one event in a request of its own.
+    /// Accepts one event in its own request.
     pub async fn accept(&self, draft: Draft) -> Claim {
         self.accept_together(vec![draft]).await.remove(0)
     }
@@ -30,7 +30,7 @@ impl Bench {
         claims
     }
 
-    /// Accepts an event that must be new; its id.
+    /// Accepts an event that must be new. Returns its id.
     pub async fn stored(&self, draft: Draft) -> EventId {
         let event = draft.build();
         let id = event.id;
@@ -42,7 +42,7 @@ impl Bench {
         id
     }
 
-    /// Keeps other bodies under known identities.
+    /// Stores conflicts: other bodies under known identities.
     pub async fn record_conflicts(&self, other_bodies: Vec<ConflictingBody>) -> Vec<ConflictRecorded> {
         let answers = self.store.record_conflicts(other_bodies).await;
         answers.into_iter().map(Must::must).collect()
@@ -60,7 +60,7 @@ impl Bench {
         self.lease_as(destination, limit, LONG, Candidates::Fresh).await
     }
 
-    /// Leases, fresh or suspect.
+    /// Leases deliveries, fresh or suspect.
     pub async fn lease_as(
         &self,
         destination: &str,
@@ -94,7 +94,7 @@ impl Bench {
         written.remove(0)
     }
 
-    /// A report with an attempt that fits the verdict, begun after all attempts before it.
+    /// A report with an attempt that fits the outcome, begun after all attempts before it.
     pub fn report(&self, hold: &Hold, outcome: AttemptOutcome) -> Report {
         let (status, error) = match outcome {
             AttemptOutcome::Completed | AttemptOutcome::Release => (Some(200), None),
@@ -117,12 +117,12 @@ impl Bench {
         }
     }
 
-    /// Finishes an attempt whose lease must still hold.
+    /// Finishes an attempt whose lease must still be held.
     pub async fn finished(&self, leased: &Leased, outcome: AttemptOutcome) {
         assert_eq!(self.finish(&leased.hold(), outcome).await, Written::Applied);
     }
 
-    /// Leases whatever is due next at `destination` and finishes it.
+    /// Leases the next due delivery at `destination` and finishes it.
     pub async fn run(&self, destination: &str, outcome: AttemptOutcome) -> EventId {
         let leased = self.lease(destination).await.must();
         self.finished(&leased, outcome).await;
@@ -136,7 +136,7 @@ impl Bench {
         id
     }
 
-    /// Stores an event for `destination` and gives it up.
+    /// Stores an event for `destination` and ends it as dead.
     pub async fn dead(&self, event_id: &str, destination: &str) -> EventId {
         let id = self.stored(self.event(event_id).to(destination)).await;
         assert_eq!(self.run(destination, dead()).await, id);
@@ -155,7 +155,8 @@ impl Bench {
         self.store.rescue(ALL).await.must()
     }
 
-    /// Reports to every shard that an owner lives; what was taken from dead ones, at most `limit` on each.
+    /// Reports to every shard that an owner is alive. Returns what was taken back from dead owners, at most `limit` per
+    /// shard.
     pub async fn report_alive(&self, owner: Owner, patience: Patience, limit: u32) -> Vec<Rescued> {
         let mut rescued = Vec::new();
         for shard in 0..self.store.shards() {
@@ -170,7 +171,7 @@ impl Bench {
         rescued
     }
 
-    /// Replays all fitting deliveries of one event.
+    /// Replays all matching deliveries of one event.
     pub async fn replay(&self, event: EventId, mode: ReplayMode) -> Replayed {
         self.replay_order(ReplayOrder {
             event,

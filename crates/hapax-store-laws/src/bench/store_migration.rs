@@ -1,4 +1,4 @@
-//! Copying the store under test into a fresh one of its kind.
+//! Migrating the store under test into a fresh one of its kind.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::{ALL, Bench, Must};
 use crate::{ManualClock, MemoryStore};
 
 impl Bench {
-    /// Goes on with a copy of the store, in a fresh one.
+    /// Continues with a migrated store, in a fresh one.
     pub async fn copied(&mut self) {
         let (mark, pages) = exported(&*self.store, ALL).await;
         self.afresh().await;
         import(&*self.store, &mark, pages).await;
     }
 
-    /// Goes on with a copy of a copy: by way of the model, another kind of store.
+    /// Continues with a store migrated twice: through the model, which is another kind of store.
     pub async fn copied_by_way_of_the_model(&mut self) {
         let model: Arc<dyn Backend> = Arc::new(MemoryStore::new(Arc::new(ManualClock::new())));
         let (mark, pages) = exported(&*self.store, ALL).await;
@@ -26,19 +26,19 @@ impl Bench {
         import(&*self.store, &mark, pages).await;
     }
 
-    /// Goes on with an empty store.
+    /// Continues with an empty store.
     pub async fn afresh(&mut self) {
         self.store = self.subject.fresh().await;
     }
 
-    /// Everything the store hands over.
+    /// Everything the store exports.
     pub async fn records(&self) -> Vec<Record> {
         let (_, pages) = exported(&*self.store, ALL).await;
         pages.into_iter().flat_map(|(records, _)| records).collect()
     }
 }
 
-/// Pages, each with where the copy stands after it.
+/// Pages, each with the migration's position after it.
 pub type Pages = Vec<(Vec<Record>, MigrationCursor)>;
 
 /// Reads a store to its end, in pages of `limit`.
@@ -65,7 +65,7 @@ pub async fn exported(store: &dyn Backend, limit: u32) -> (ImportMark, Pages) {
     }
 }
 
-/// Writes pages into an empty store and takes the mark away.
+/// Imports pages into an empty store and removes the mark.
 pub async fn import(store: &dyn Backend, mark: &ImportMark, pages: Pages) {
     assert_eq!(store.begin_import(mark).await.must(), ImportBegun::Started);
     for (records, reached) in pages {

@@ -1,11 +1,11 @@
-//! What is known of alerts: small values that are swapped, so that of several processes one does what follows.
+//! Alert state: small values replaced by compare-and-swap, so that only one of several processes acts.
 
 use hapax_core::store::{ALERTS_MAX, AlertState};
 
 use crate::Bench;
 use crate::bench::Must;
 
-/// By name, the last value of each, across restarts; any bytes are a value, also none.
+/// The last value of each name survives restarts. Any bytes are a value, even none.
 pub async fn alerts_are_kept_by_name_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.alerts().await.must(), []);
     assert!(swap(bench, "b", None, Some(b"old")).await);
@@ -17,7 +17,7 @@ pub async fn alerts_are_kept_by_name_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.alerts().await.must(), kept);
 }
 
-/// Where something else is there, or nothing, or anything at all, nothing changes.
+/// If the stored value differs, is missing, or exists unexpectedly, nothing changes.
 pub async fn an_alert_is_swapped_only_from_what_it_is(bench: &mut Bench) {
     assert!(!swap(bench, "a", Some(b"1"), Some(b"2")).await);
     assert!(!swap(bench, "a", Some(b"1"), None).await);
@@ -36,7 +36,7 @@ pub async fn an_alert_is_swapped_only_from_what_it_is(bench: &mut Bench) {
     assert_eq!(bench.store.alerts().await.must(), []);
 }
 
-/// Whether they make it, change it or take it away.
+/// Whether they create, change or delete it.
 pub async fn of_several_that_swap_one_alert_one_succeeds(bench: &mut Bench) {
     let raised = race(bench, [None; 3], [Some(b"x"), Some(b"y"), Some(b"z")]).await;
     let raised = [b"x", b"y", b"z"][raised];
@@ -47,7 +47,7 @@ pub async fn of_several_that_swap_one_alert_one_succeeds(bench: &mut Bench) {
     assert_eq!(bench.store.alerts().await.must(), []);
 }
 
-/// When there is no room, only what is kept can be changed.
+/// When there is no room, only existing alerts can be changed.
 pub async fn at_most_so_many_alerts_are_kept(bench: &mut Bench) {
     for number in 0..ALERTS_MAX {
         assert!(swap(bench, &format!("alert {number}"), None, Some(b"1")).await);
@@ -59,7 +59,7 @@ pub async fn at_most_so_many_alerts_are_kept(bench: &mut Bench) {
     assert!(swap(bench, "one more", None, Some(b"1")).await);
 }
 
-/// Which of three that swap at once did.
+/// Which of three concurrent swaps succeeded.
 async fn race(bench: &Bench, before: [Option<&[u8; 1]>; 3], after: [Option<&[u8; 1]>; 3]) -> usize {
     let one = |at: usize| {
         let (before, after) = (

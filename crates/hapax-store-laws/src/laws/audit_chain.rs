@@ -1,4 +1,4 @@
-//! The audit trail as a chain: what was written is there, in one line, whoever wrote it.
+//! The audit trail as a chain: every entry is there, in one line, regardless of who wrote it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use hapax_core::store::{
 use crate::bench::store_migration::{exported, import};
 use crate::bench::{ALL, Bench, Must};
 
-/// Each entry hangs on the one before, and the chain ends where the store says.
+/// Each entry links to the previous one, and the chain ends where the store says.
 pub async fn audit_entries_are_a_chain(bench: &mut Bench) {
     let mut head = bench.store.audit_head().await.must();
     assert_eq!(head, AuditHead::default());
@@ -27,7 +27,7 @@ pub async fn audit_entries_are_a_chain(bench: &mut Bench) {
     assert_eq!(found.head, head);
 }
 
-/// Of many that are written at once, no two hang on one.
+/// Of many concurrent entries, no two link to the same one.
 pub async fn concurrent_audit_entries_do_not_fork_the_chain(bench: &mut Bench) {
     let mut tasks = Vec::new();
     for number in 0..12 {
@@ -44,7 +44,7 @@ pub async fn concurrent_audit_entries_do_not_fork_the_chain(bench: &mut Bench) {
     assert_eq!((found.entries, found.broken), (12, None));
 }
 
-/// The chain goes on after a restart.
+/// The chain continues after a restart.
 pub async fn the_audit_chain_survives_a_restart(bench: &mut Bench) {
     let before = bench.store.record(entry(1)).await.must();
     bench.reopen().await;
@@ -53,7 +53,7 @@ pub async fn the_audit_chain_survives_a_restart(bench: &mut Bench) {
     assert_eq!(verified(bench, Some(before.head)).await.broken, None);
 }
 
-/// The chain is the same in another store, and goes on there.
+/// The chain is the same in another store, and continues there.
 pub async fn the_audit_chain_is_transferred(bench: &mut Bench) {
     for number in 1..=3 {
         bench.store.record(entry(number)).await.must();
@@ -67,7 +67,7 @@ pub async fn the_audit_chain_is_transferred(bench: &mut Bench) {
     assert_eq!((found.entries, found.broken), (4, None));
 }
 
-/// A kept head is missed where the trail ends before it, and where another entry is in its place.
+/// A head that was kept elsewhere is missing if the trail ends before it, or if another entry is in its place.
 pub async fn an_audit_trail_that_is_not_the_one_of_before_is_found(bench: &mut Bench) {
     for number in 1..=3 {
         bench.store.record(entry(number)).await.must();
@@ -84,7 +84,7 @@ pub async fn an_audit_trail_that_is_not_the_one_of_before_is_found(bench: &mut B
     assert_eq!(anew.broken.map(|AuditBreak { seq, .. }| seq), Some(2));
 }
 
-/// Of entries that are too old, the last stays: it proves that those before it were old, too.
+/// Of expired entries, the last stays: it proves that the earlier ones had expired, too.
 pub async fn retention_keeps_the_last_old_audit_entry(bench: &mut Bench) {
     let now = bench.now().await;
     let days = |days: u64| Duration::from_secs(days * 86_400);
@@ -116,7 +116,7 @@ pub async fn retention_keeps_the_last_old_audit_entry(bench: &mut Bench) {
     assert_eq!((found.deleted, found.entries, found.broken), (2, 4, None));
 }
 
-/// An order by which no event goes.
+/// An order that purges no event.
 fn nothing() -> PurgeOrder {
     PurgeOrder {
         windows: Vec::new(),

@@ -1,4 +1,4 @@
-//! Names that are bound to the first body that came with them.
+//! Names bound to the first body that arrived with them.
 
 use hapax_core::store::{Binding, PurgeOrder};
 use hapax_core::{BodyHash, Timestamp};
@@ -6,7 +6,7 @@ use hapax_core::{BodyHash, Timestamp};
 use crate::Bench;
 use crate::bench::{LONG, Must};
 
-/// The first body has the name, in its scope, and keeps it over a restart.
+/// The first body gets the name in its scope, and keeps it across a restart.
 pub async fn a_name_is_bound_to_the_first_body_over_a_restart(bench: &mut Bench) {
     let until = bench.now().await.plus(LONG);
     assert!(bind(bench, "shop", "name", "first", until).await);
@@ -25,7 +25,7 @@ pub async fn a_name_is_bound_to_the_first_body_over_a_restart(bench: &mut Bench)
     assert!(bind(bench, "shop", "name", "first", until).await);
 }
 
-/// Whoever is first, no one else is.
+/// Exactly one of several is the first.
 pub async fn of_several_that_bind_one_name_one_succeeds(bench: &mut Bench) {
     let until = bench.now().await.plus(LONG);
     let one = |body| bind(bench, "shop", "name", body, until);
@@ -34,7 +34,7 @@ pub async fn of_several_that_bind_one_name_one_succeeds(bench: &mut Bench) {
     assert_eq!(bound.iter().filter(|bound| **bound).count(), 1, "{bound:?}");
 }
 
-/// A name whose time is over may be bound to another body.
+/// A name whose binding has expired may be bound to another body.
 pub async fn a_binding_goes_when_its_time_is_over(bench: &mut Bench) {
     let now = bench.now().await;
     assert!(bind(bench, "shop", "old", "first", now.minus(LONG)).await);

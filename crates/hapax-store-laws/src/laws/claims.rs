@@ -1,4 +1,4 @@
-//! Uniqueness: of all copies of one identity, exactly one is the first.
+//! Uniqueness: of all requests with one identity, exactly one is the first.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub async fn of_many_concurrent_copies_exactly_one_is_new(bench: &mut Bench) {
     }
 }
 
-/// Whoever is told "seen" can rely on it: the first is there already.
+/// A caller that gets "seen" can rely on it: the first event is already stored.
 pub async fn a_copy_is_seen_only_once_the_first_can_be_found(bench: &mut Bench) {
     let mut tasks = Vec::new();
     for _ in 0..COPIES {
@@ -50,7 +50,7 @@ pub async fn a_copy_is_seen_only_once_the_first_can_be_found(bench: &mut Bench) 
     }
 }
 
-/// Copies that meet in one batch of requests.
+/// Duplicates that meet in one batch of requests.
 pub async fn of_copies_in_one_batch_exactly_one_is_new(bench: &mut Bench) {
     let events: Vec<NewEvent> = (0..COPIES).map(|_| bench.event("evt_1").build()).collect();
     let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
@@ -68,7 +68,7 @@ pub async fn of_copies_in_one_batch_exactly_one_is_new(bench: &mut Bench) {
     assert_eq!(bench.look_up("evt_1").await.must().id, first);
 }
 
-/// Copies that meet in one request.
+/// Duplicates that meet in one request.
 pub async fn of_copies_in_one_request_exactly_one_is_new(bench: &mut Bench) {
     let drafts: Vec<Draft> = (0..3).map(|_| bench.event("evt_1").to("billing")).collect();
     let claims = bench.accept_together(drafts).await;
@@ -91,7 +91,7 @@ pub async fn batches_in_opposite_order_neither_deadlock_nor_both_win(bench: &mut
     }
 }
 
-/// Batches of requests, each request of several events, that overlap in part.
+/// Batches of requests with several events each, which partly overlap.
 pub async fn overlapping_requests_store_each_identity_once(bench: &mut Bench) {
     let mut requests = Vec::new();
     for start in 0..8 {
@@ -108,7 +108,7 @@ pub async fn overlapping_requests_store_each_identity_once(bench: &mut Bench) {
     assert_eq!(bench.lease_many("billing", 100).await.len(), 12);
 }
 
-/// Accepts each request in a task of its own; every claim with the id it was for.
+/// Accepts each request in its own task. Returns every claim with the id it was for.
 async fn accept_at_once(store: &Arc<dyn Backend>, requests: Vec<Vec<NewEvent>>) -> Vec<(EventId, Claim)> {
     let gate = Arc::new(tokio::sync::Barrier::new(requests.len()));
     let mut tasks = Vec::new();

@@ -1,4 +1,4 @@
-//! Statuses and counts follow from what the deliveries have become.
+//! Statuses and counts follow from the states of deliveries.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub async fn a_status_follows_from_the_deliveries(bench: &mut Bench) {
     has_status(bench, ignored, EventStatus::Ignored).await;
 }
 
-/// What has no id of its own is kept aside, until it is sent somewhere.
+/// An event without its own id is quarantined until it is sent somewhere.
 pub async fn an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere(bench: &mut Bench) {
     let id = bench.stored(bench.event("unidentified:00ff")).await;
     has_status(bench, id, EventStatus::Quarantined).await;
@@ -55,7 +55,7 @@ pub async fn an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere(be
     has_status(bench, id, EventStatus::Completed).await;
 }
 
-/// A lease that was lost or merely taken is not a failure.
+/// A lost or merely running lease is not a failure.
 pub async fn a_lost_lease_is_not_a_failed_attempt(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.lease_briefly("billing").await;
@@ -65,7 +65,7 @@ pub async fn a_lost_lease_is_not_a_failed_attempt(bench: &mut Bench) {
     has_status(bench, id, EventStatus::Pending).await;
 }
 
-/// Counts of unfinished work and dead letters, by destination and state.
+/// Counts of unfinished deliveries and dead letters, by destination and state.
 pub async fn counts_say_how_much_there_is_of_each_state(bench: &mut Bench) {
     assert_eq!(bench.store.counts().await.must().events, 0);
     for n in 0..6 {
@@ -92,7 +92,7 @@ pub async fn counts_say_how_much_there_is_of_each_state(bench: &mut Bench) {
     assert_eq!(bench.store.counts().await.must().events, 6);
 }
 
-/// The oldest of each state is named by when it was accepted.
+/// The oldest delivery of each state is reported by its acceptance time.
 pub async fn counts_name_the_oldest(bench: &mut Bench) {
     let before = bench.now().await;
     let draft = bench.event("old").to("billing").received_at(before);
@@ -112,7 +112,7 @@ pub async fn counts_name_the_oldest(bench: &mut Bench) {
     );
 }
 
-/// The ledger is counted for each scope.
+/// The ledger is counted per scope.
 pub async fn counts_of_the_ledger_are_by_scope(bench: &mut Bench) {
     for n in 0..3 {
         bench.stored(bench.event_in("shop", &format!("evt_{n}"))).await;
@@ -132,7 +132,7 @@ pub async fn counts_of_the_ledger_are_by_scope(bench: &mut Bench) {
     assert_eq!(ledger, [("bank".to_owned(), 1), ("shop".to_owned(), 3)]);
 }
 
-/// While nothing breaks, what is remembered of the store stays good.
+/// While no connection breaks, cached answers stay valid.
 pub async fn the_connection_epoch_stays_while_nothing_breaks(bench: &mut Bench) {
     let epoch = bench.store.connection_epoch();
     bench.completed("evt_1", "billing").await;

@@ -6,7 +6,7 @@ use hapax_core::{AttemptOutcome, ErrorClass, EventId};
 use crate::Bench;
 use crate::bench::Must;
 
-/// Each group has its number, its times and its last event; the most come first.
+/// Each group has its count, its times and its last event; the largest comes first.
 pub async fn dead_letters_are_grouped_by_destination_and_error(bench: &mut Bench) {
     let mut last = Vec::new();
     for (number, (to, reason)) in [
@@ -42,7 +42,7 @@ pub async fn dead_letters_are_grouped_by_destination_and_error(bench: &mut Bench
     assert_eq!(bench.store.dead_groups(1).await.must(), groups[..1]);
 }
 
-/// What was replayed or discarded is in no group; what died again is in one, once.
+/// Replayed or discarded deliveries are in no group; a delivery that died again is in one, once.
 pub async fn only_what_is_dead_now_is_in_a_group(bench: &mut Bench) {
     let replayed = died(bench, "replayed", "billing", ErrorClass::Status).await;
     let discarded = died(bench, "discarded", "billing", ErrorClass::Status).await;
@@ -71,7 +71,7 @@ fn named(group: &DeadGroup) -> (&str, Option<ErrorClass>, u64, EventId) {
     (group.destination.as_str(), group.error, group.count, group.last)
 }
 
-/// An event that was given up for this.
+/// An event whose delivery died of this error.
 async fn died(bench: &Bench, event_id: &str, destination: &str, reason: ErrorClass) -> EventId {
     let id = bench.stored(bench.event(event_id).to(destination)).await;
     assert_eq!(bench.run(destination, AttemptOutcome::Dead { reason }).await, id);

@@ -1,4 +1,4 @@
-//! Durability: what was answered is there after a crash, and no crash leaves work behind.
+//! Durability: acknowledged events survive a crash, and no crash strands a delivery.
 
 use hapax_core::store::{Claim, EventQuery, LOST_MAX};
 use hapax_core::{AttemptOutcome, DeliveryState, ErrorClass, EventId, EventStatus, OnDead};
@@ -37,7 +37,7 @@ pub async fn what_was_answered_is_there_after_a_crash(bench: &mut Bench) {
     assert_eq!(bench.lease("pending").await.must().event.id, ids[3]);
 }
 
-/// A copy that comes after the crash is a copy.
+/// A duplicate that arrives after the crash is a duplicate.
 pub async fn the_ledger_dedupes_after_a_crash(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let before = bench.look_up("evt_1").await;
@@ -50,8 +50,8 @@ pub async fn the_ledger_dedupes_after_a_crash(bench: &mut Bench) {
     assert_eq!(bench.lease_many("billing", 10).await.len(), 1);
 }
 
-/// What ran when the process died runs again, once its lease is void or over, and the dead
-/// process's token is worth nothing.
+/// A delivery that was running when the process died runs again once its lease is void or has expired, and the dead
+/// process's token is worthless.
 pub async fn work_that_ran_at_a_crash_runs_again(bench: &mut Bench) {
     let id = bench.stored(bench.event("leased").to("billing")).await;
     let zombie = bench.lease_briefly("billing").await;
@@ -72,7 +72,7 @@ pub async fn work_that_ran_at_a_crash_runs_again(bench: &mut Bench) {
     }
 }
 
-/// A payload that kills the process every time is dead after as many crashes.
+/// A payload that kills the process every time is dead after the maximum number of losses.
 pub async fn a_payload_that_kills_the_process_is_given_up(bench: &mut Bench) {
     let id = bench.stored(bench.event("killer").to("billing")).await;
     for _ in 0..LOST_MAX {
@@ -87,7 +87,7 @@ pub async fn a_payload_that_kills_the_process_is_given_up(bench: &mut Bench) {
     assert_eq!(bench.record(id).await.status, EventStatus::Dead);
 }
 
-/// A crash in the middle of a lane neither skips nor doubles.
+/// A crash in the middle of a lane neither skips nor repeats a delivery.
 pub async fn a_lane_goes_on_after_a_crash(bench: &mut Bench) {
     let mut ids = Vec::new();
     for n in 0..3 {
@@ -115,7 +115,7 @@ pub async fn attempts_stay_counted_over_a_crash(bench: &mut Bench) {
     assert_eq!((leased.event.id, leased.attempt), (id, 3));
 }
 
-/// A restart of an idle store changes nothing, however often.
+/// Any number of restarts of an idle store change nothing.
 pub async fn restarts_of_an_idle_store_change_nothing(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let before = bench.record(id).await.deliveries;
@@ -125,7 +125,7 @@ pub async fn restarts_of_an_idle_store_change_nothing(bench: &mut Bench) {
     assert_eq!(bench.record(id).await.deliveries, before);
 }
 
-/// A crash, and then enough time for any lease that outlives it.
+/// A crash, then enough time for any lease that outlives it.
 async fn crash(bench: &mut Bench) {
     bench.reopen().await;
     bench.expire().await;

@@ -1,4 +1,4 @@
-//! Erasing: what an event brought goes at once, and that it came stays known.
+//! Erasing: an event's contents are deleted at once, but the event stays known.
 
 use bytes::Bytes;
 use hapax_core::store::{
@@ -13,7 +13,7 @@ use crate::clock::START;
 
 const BODY: &str = r#"{"email":"ada@example.com"}"#;
 
-/// Headers, body, indexed values, conflicts and what destinations said are gone; what was done with it stays.
+/// Headers, body, indexed values, conflicts and destinations' responses are gone; the history of deliveries stays.
 pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
     let field = IndexedField {
         source: "shop".into(),
@@ -50,7 +50,7 @@ pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
     assert_eq!(bench.replay(id, ReplayMode::All).await, Replayed::NotFound);
 }
 
-/// The ledger's entry stays.
+/// The ledger entry stays.
 pub async fn a_copy_of_an_erased_event_is_a_duplicate(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").body(BODY)).await;
     let before = bench.look_up("evt_1").await.must();
@@ -63,7 +63,7 @@ pub async fn a_copy_of_an_erased_event_is_a_duplicate(bench: &mut Bench) {
     assert!(bench.lease("billing").await.is_none());
 }
 
-/// Nothing changes the second time, and what is not there is not erased.
+/// Nothing changes the second time, and an event that does not exist is not erased.
 pub async fn erasing_twice_changes_nothing(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     let other = bench.id();
@@ -77,7 +77,7 @@ pub async fn erasing_twice_changes_nothing(bench: &mut Bench) {
     }
 }
 
-/// Another body that comes later under its id is kept like any other, and goes when the event is erased again.
+/// A conflict that arrives later is stored like any other, and is deleted when the event is erased again.
 pub async fn a_conflict_that_comes_after_an_erasure_can_be_erased(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").body(BODY)).await;
     erase(bench, id, Unfinished::Keep).await;
@@ -88,7 +88,7 @@ pub async fn a_conflict_that_comes_after_an_erasure_can_be_erased(bench: &mut Be
     assert!(bench.store.conflict(id, conflict).await.must().is_none());
 }
 
-/// Work is only ended on purpose: then it is discarded, and whoever runs it has lost the lease.
+/// Deliveries end only on request: they are then discarded, and a running one loses its lease.
 pub async fn unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose(bench: &mut Bench) {
     let draft = bench.event("evt_1").body(BODY);
     let id = bench
@@ -132,7 +132,7 @@ pub async fn unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose(b
     assert_eq!(open.map(|backlog| backlog.count).sum::<u64>(), 0);
 }
 
-/// There is nothing left that could be delivered.
+/// There is nothing left to deliver.
 pub async fn an_erased_event_is_never_replayed(bench: &mut Bench) {
     let done = bench.completed("done", "billing").await;
     let dead = bench.dead("dead", "billing").await;
@@ -156,7 +156,7 @@ pub async fn an_erased_event_is_never_replayed(bench: &mut Bench) {
     assert!(bench.lease("billing").await.is_none());
 }
 
-/// The lane of what was erased goes on, whether it was waiting, running, or dead and held it.
+/// The erased event's lane continues, whether the delivery was waiting, running, or dead and holding it.
 pub async fn a_lane_goes_on_without_an_erased_event(bench: &mut Bench) {
     let mut ids = Vec::new();
     for event_id in ["first", "second", "third", "fourth"] {
@@ -217,7 +217,7 @@ async fn found(bench: &Bench) -> Vec<EventId> {
     indexed.into_iter().map(|event| event.id).collect()
 }
 
-/// Keeps another body under the id of an event; its hash.
+/// Stores another body under the id of an event. Returns its hash.
 async fn conflict(bench: &Bench, first: EventId) -> BodyHash {
     let body = r#"{"email":"ada@example.org"}"#;
     let event = bench.record(first).await.event;

@@ -8,7 +8,7 @@ use hapax_core::{AttemptOutcome, DeliveryState, Hold, Token};
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
 
-/// A token no one was given writes nothing.
+/// A token that was never issued writes nothing.
 pub async fn a_wrong_token_writes_nothing(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
@@ -23,7 +23,7 @@ pub async fn a_wrong_token_writes_nothing(bench: &mut Bench) {
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
-/// The token of one delivery is worth nothing for another.
+/// The token of one delivery is worthless for another.
 pub async fn a_token_of_another_delivery_writes_nothing(bench: &mut Bench) {
     let id = bench
         .stored(bench.event("evt_1").to("billing").to("ledger"))
@@ -50,7 +50,7 @@ pub async fn a_token_of_another_delivery_writes_nothing(bench: &mut Bench) {
     bench.finished(&ledger, AttemptOutcome::Completed).await;
 }
 
-/// The holder whose lease was taken back cannot write any more; its successor can.
+/// A holder whose lease was taken back can no longer write; its successor can.
 pub async fn late_finish_after_lease_expiry_is_refused(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let late = bench.lease_briefly("billing").await;
@@ -69,7 +69,7 @@ pub async fn late_finish_after_lease_expiry_is_refused(bench: &mut Bench) {
     );
 }
 
-/// No one took it over, so nothing can be doubled: the work that was done counts.
+/// Nobody took it over, so nothing can be duplicated: the result counts.
 pub async fn an_expired_lease_that_nobody_took_back_still_counts(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease_briefly("billing").await;
@@ -88,7 +88,7 @@ pub async fn an_expired_lease_that_nobody_took_back_still_counts(bench: &mut Ben
     );
 }
 
-/// One lease, one report, whatever it said.
+/// One lease, one report, whatever it says.
 pub async fn a_second_finish_is_refused(bench: &mut Bench) {
     for (n, outcome) in [
         AttemptOutcome::Completed,
@@ -134,7 +134,7 @@ pub async fn of_two_reports_in_one_call_one_counts(bench: &mut Bench) {
     );
 }
 
-/// Many finish the same lease at once; one is written.
+/// Many finish the same lease at once; one report is written.
 pub async fn of_many_concurrent_finishes_one_is_applied(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
     let hold = bench.lease("billing").await.must().hold();
@@ -158,7 +158,7 @@ pub async fn of_many_concurrent_finishes_one_is_applied(bench: &mut Bench) {
     assert_eq!(applied, 1);
 }
 
-/// A zombie from before a replay cannot write into the replayed work.
+/// A zombie from before a replay cannot write into the replayed delivery.
 pub async fn a_holder_from_before_a_replay_is_refused(bench: &mut Bench) {
     for mode in [ReplayMode::Failed, ReplayMode::All, ReplayMode::Force] {
         let id = bench
@@ -174,7 +174,7 @@ pub async fn a_holder_from_before_a_replay_is_refused(bench: &mut Bench) {
     }
 }
 
-/// In one call, each hold is judged by itself, and answered in order.
+/// In one call, each hold is evaluated independently, and answered in order.
 pub async fn each_hold_in_a_call_is_judged_alone(bench: &mut Bench) {
     for n in 0..3 {
         bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await;
@@ -195,7 +195,7 @@ pub async fn each_hold_in_a_call_is_judged_alone(bench: &mut Bench) {
     assert_eq!(bench.store.finish(reports).await.must(), expected);
 }
 
-/// Calls about nothing are answered with nothing.
+/// Empty calls get empty answers.
 pub async fn empty_calls_do_nothing(bench: &mut Bench) {
     assert!(bench.store.accept(Vec::new()).await.is_empty());
     assert!(bench.store.finish(Vec::new()).await.must().is_empty());

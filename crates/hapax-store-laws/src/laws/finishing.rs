@@ -1,4 +1,4 @@
-//! Finishing: what each verdict makes of a delivery, and what is kept of the attempt.
+//! Finishing: the effect of each outcome on a delivery, and what is kept of the attempt.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
 use crate::clock::START;
 
-/// Done: no work is left, an outcome is.
+/// Completed: no unfinished delivery is left, but an outcome is.
 pub async fn a_completed_delivery_leaves_work_and_becomes_an_outcome(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
@@ -38,7 +38,7 @@ pub async fn a_completed_delivery_leaves_work_and_becomes_an_outcome(bench: &mut
     );
 }
 
-/// Given up: no work is left, a dead letter with its reason is.
+/// Dead: no unfinished delivery is left, but a dead letter with its reason is.
 pub async fn a_dead_delivery_leaves_work_and_keeps_its_reason(bench: &mut Bench) {
     for reason in ErrorClass::ALL {
         let id = bench.stored(bench.event(reason.as_str()).to("billing")).await;
@@ -50,7 +50,7 @@ pub async fn a_dead_delivery_leaves_work_and_keeps_its_reason(bench: &mut Bench)
     }
 }
 
-/// Failed: it waits at least as long as it was told, then counts on.
+/// Failed: it waits at least the requested delay, then keeps counting.
 pub async fn a_retry_waits_and_counts_on(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
@@ -76,7 +76,7 @@ pub async fn a_retry_waits_and_counts_on(bench: &mut Bench) {
     assert_eq!(again.event, leased.event);
 }
 
-/// What is given back comes before what was accepted later: it has waited for longer.
+/// A released delivery comes before those accepted later: it has waited longer.
 pub async fn what_is_released_comes_before_what_was_accepted_later(bench: &mut Bench) {
     let mut ids = Vec::new();
     for number in 0..3 {
@@ -92,7 +92,7 @@ pub async fn what_is_released_comes_before_what_was_accepted_later(bench: &mut B
     }
 }
 
-/// Released: as if it had not been leased, and due at once.
+/// Released: as if it had never been leased, and due at once.
 pub async fn a_released_delivery_is_due_and_its_attempt_does_not_count(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
@@ -114,7 +114,7 @@ pub async fn a_released_delivery_is_due_and_its_attempt_does_not_count(bench: &m
     );
 }
 
-/// A handed-over delivery that is released was never tried.
+/// A delivery that was leased at accept and released was never attempted.
 pub async fn a_handed_over_delivery_can_be_released(bench: &mut Bench) {
     let draft = bench.event("evt_1").handed_to("billing", LONG);
     let id = draft.clone().build().id;
@@ -131,7 +131,7 @@ pub async fn a_handed_over_delivery_can_be_released(bench: &mut Bench) {
     assert_eq!((leased.event.id, leased.attempt), (id, 1));
 }
 
-/// Attempts are kept, oldest first, with all that was said of them.
+/// Attempts are kept, oldest first, with all their details.
 pub async fn attempts_are_kept_oldest_first(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let mut expected = Vec::new();
@@ -162,7 +162,7 @@ pub async fn attempts_are_kept_oldest_first(bench: &mut Bench) {
     assert_eq!(bench.record(id).await.attempts, expected);
 }
 
-/// What was released untried leaves no attempt.
+/// A delivery released without a try leaves no attempt.
 pub async fn a_release_leaves_no_attempt(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.run("billing", AttemptOutcome::Release).await;
@@ -178,7 +178,7 @@ pub async fn a_refused_report_leaves_no_attempt(bench: &mut Bench) {
     assert_eq!(bench.record(id).await.attempts.len(), 1);
 }
 
-/// Each destination's delivery ends by itself.
+/// Each destination's delivery ends independently.
 pub async fn one_delivery_does_not_end_another(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("a").to("b").to("c")).await;
     bench.run("a", AttemptOutcome::Completed).await;
@@ -201,7 +201,7 @@ pub async fn one_delivery_does_not_end_another(bench: &mut Bench) {
     );
 }
 
-/// A wait beyond the end of time is kept as a very long one.
+/// A delay beyond the end of time is stored as a very long one.
 pub async fn a_retry_after_ages_is_not_due_now(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let ages = Duration::from_secs(u64::from(u32::MAX) * 1000);

@@ -1,4 +1,4 @@
-//! Forget: an identity may come again, as its next generation.
+//! Forget: an identity may be accepted again, as its next generation.
 
 use hapax_core::store::{Claim, Forgotten, ReplayMode};
 use hapax_core::{AttemptOutcome, Generation, Identity};
@@ -6,7 +6,7 @@ use hapax_core::{AttemptOutcome, Generation, Identity};
 use crate::Bench;
 use crate::bench::{Must, again};
 
-/// The next one is new, of the next generation, under a new key.
+/// The next event is new, of the next generation, under a new key.
 pub async fn a_forgotten_identity_is_new_again_as_its_next_generation(bench: &mut Bench) {
     let identity = Identity::new("shop", "evt_1");
     let mut keys = Vec::new();
@@ -33,7 +33,7 @@ pub async fn a_forgotten_identity_is_new_again_as_its_next_generation(bench: &mu
     assert_eq!(keys.len(), 3);
 }
 
-/// Forgetting while work runs could run it twice under one identity.
+/// Forgetting while a delivery runs could run it twice under one identity.
 pub async fn forgetting_is_refused_while_work_is_unfinished(bench: &mut Bench) {
     let identity = Identity::new("shop", "evt_1");
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
@@ -48,7 +48,7 @@ pub async fn forgetting_is_refused_while_work_is_unfinished(bench: &mut Bench) {
     assert_eq!(bench.store.forget(&identity).await.must(), Forgotten::Unfinished);
 }
 
-/// What the ledger does not know cannot be forgotten; nor what was forgotten already.
+/// An identity that the ledger does not know, or has already forgotten, cannot be forgotten.
 pub async fn only_a_known_identity_can_be_forgotten(bench: &mut Bench) {
     let identity = Identity::new("shop", "evt_1");
     assert_eq!(bench.store.forget(&identity).await.must(), Forgotten::NotFound);
@@ -62,7 +62,7 @@ pub async fn only_a_known_identity_can_be_forgotten(bench: &mut Bench) {
     assert_eq!(bench.store.forget(&elsewhere).await.must(), Forgotten::NotFound);
 }
 
-/// The ledger does not find what it forgot; the event itself can still be looked at.
+/// The ledger does not find a forgotten identity; the event itself can still be read.
 pub async fn a_forgotten_identity_is_not_found_but_its_event_is(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     bench.store.forget(&Identity::new("shop", "evt_1")).await.must();
@@ -74,7 +74,7 @@ pub async fn a_forgotten_identity_is_not_found_but_its_event_is(bench: &mut Benc
     assert_eq!(bench.record(id).await.deliveries.len(), 1);
 }
 
-/// The tombstone outlives a restart.
+/// The tombstone survives a restart.
 pub async fn a_tombstone_survives_a_restart(bench: &mut Bench) {
     bench.stored(bench.event("evt_1")).await;
     bench.store.forget(&Identity::new("shop", "evt_1")).await.must();
@@ -86,7 +86,7 @@ pub async fn a_tombstone_survives_a_restart(bench: &mut Bench) {
     assert_eq!(generation, Generation(1));
 }
 
-/// Of many that come after, one is new.
+/// Of many later requests, one is new.
 pub async fn of_copies_after_forgetting_one_is_new(bench: &mut Bench) {
     bench.stored(bench.event("evt_1")).await;
     bench.store.forget(&Identity::new("shop", "evt_1")).await.must();

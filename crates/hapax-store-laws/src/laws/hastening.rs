@@ -1,4 +1,4 @@
-//! Hastening: a copy that asks for an event that failed makes its next attempt due, and nothing else.
+//! Hastening: a duplicate of an event that failed makes its next attempt due, and nothing else.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const LATER: AttemptOutcome = AttemptOutcome::Retry {
     after: Duration::from_secs(3_600),
 };
 
-/// A retry that waits is due at once, with its attempts still counted.
+/// A waiting retry is due at once, with its attempts still counted.
 pub async fn a_hastened_retry_is_due_now(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.run("billing", LATER).await;
@@ -23,7 +23,7 @@ pub async fn a_hastened_retry_is_due_now(bench: &mut Bench) {
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
-/// What is due already keeps its place among those that wait.
+/// A delivery that is already due keeps its position.
 pub async fn hastening_never_delays(bench: &mut Bench) {
     let first = bench.stored(bench.event("evt_1").to("billing")).await;
     let second = bench.stored(bench.event("evt_2").to("billing")).await;
@@ -39,7 +39,7 @@ pub async fn hastening_never_delays(bench: &mut Bench) {
     );
 }
 
-/// Only that event's retries: not another event, not what runs, not what is done, not what waits in a lane.
+/// Only that event's retries: not another event, and not running, finished or lane-waiting deliveries.
 pub async fn only_the_retries_of_that_event_are_hastened(bench: &mut Bench) {
     let other = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.run("billing", LATER).await;
@@ -59,7 +59,7 @@ pub async fn only_the_retries_of_that_event_are_hastened(bench: &mut Bench) {
     assert!(bench.delivery(other, "billing").await.due_at.must() > bench.now().await);
 }
 
-/// One that no one knows.
+/// An unknown event.
 pub async fn hastening_what_is_not_there_does_nothing(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     assert_eq!(hasten(bench, id).await, 0);

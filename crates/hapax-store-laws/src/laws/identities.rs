@@ -1,4 +1,4 @@
-//! Identities: what makes an event the same one, and what a copy is told of the first.
+//! Identities: what makes an event the same one, and what a duplicate learns about the first.
 
 use hapax_core::store::{Claim, LedgerEntry};
 use hapax_core::{AttemptOutcome, BodyHash, Generation, Identity};
@@ -6,7 +6,7 @@ use hapax_core::{AttemptOutcome, BodyHash, Generation, Identity};
 use crate::Bench;
 use crate::bench::{Draft, Must};
 
-/// What a copy is told: the first one's id, hashes and time.
+/// A duplicate gets the first event's id, hashes and time.
 pub async fn a_copy_is_told_what_the_first_was(bench: &mut Bench) {
     let first = bench
         .event("evt_1")
@@ -48,7 +48,7 @@ pub async fn a_copy_is_told_what_the_first_was(bench: &mut Bench) {
     );
 }
 
-/// After an error the caller sends the same request again: it finds itself.
+/// After an error the caller sends the same request again, and finds its own event.
 pub async fn the_same_write_again_finds_its_own_id(bench: &mut Bench) {
     let event = bench.event("evt_1").to("billing").build();
     bench.accept(Draft::from(event.clone())).await;
@@ -63,7 +63,7 @@ pub async fn the_same_write_again_finds_its_own_id(bench: &mut Bench) {
     );
 }
 
-/// An id is unique in its scope only.
+/// An id is unique only within its scope.
 pub async fn one_id_in_two_scopes_is_two_events(bench: &mut Bench) {
     let first = bench.stored(bench.event_in("shop", "evt_1")).await;
     let second = bench.stored(bench.event_in("bank", "evt_1")).await;
@@ -84,7 +84,7 @@ pub async fn two_sources_of_one_scope_share_their_ids(bench: &mut Bench) {
     assert_eq!(entry.id, first);
 }
 
-/// Case, normal forms, white space and control characters make different ids; each comes back as it was.
+/// Case, normal forms, white space and control characters make different ids; each is returned unchanged.
 pub async fn ids_compare_as_bytes(bench: &mut Bench) {
     let long = "x".repeat(255);
     let longer_by_case = format!("{}X", "x".repeat(254));
@@ -140,7 +140,7 @@ pub async fn ids_compare_as_bytes(bench: &mut Bench) {
     }
 }
 
-/// The ledger dedupes whatever became of the event.
+/// The ledger deduplicates whatever happened to the event.
 pub async fn a_finished_event_still_dedupes(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.run("billing", AttemptOutcome::Completed).await;
@@ -151,7 +151,7 @@ pub async fn a_finished_event_still_dedupes(bench: &mut Bench) {
     assert!(bench.lease("billing").await.is_none());
 }
 
-/// The ledger knows only what was accepted.
+/// The ledger knows only accepted identities.
 pub async fn an_unknown_identity_is_not_found(bench: &mut Bench) {
     assert_eq!(bench.look_up("evt_1").await, None);
     assert!(bench.store.get(bench.id()).await.must().is_none());

@@ -1,4 +1,4 @@
-//! Indexed fields: declared for each source, and known since when.
+//! Indexed fields: declared per source, with the time since when.
 
 use hapax_core::Timestamp;
 use hapax_core::store::IndexedField;
@@ -6,7 +6,7 @@ use hapax_core::store::IndexedField;
 use crate::Bench;
 use crate::bench::Must;
 
-/// A field is indexed since it was declared first, across restarts, as long as it is declared each time.
+/// A field is indexed since it was first declared, across restarts, as long as every declaration includes it.
 pub async fn a_field_is_indexed_since_it_was_declared_without_interruption(bench: &mut Bench) {
     let (one, two) = (field("shop", "/id"), field("bank", "/id"));
     let first = declare(bench, &[&one]).await;

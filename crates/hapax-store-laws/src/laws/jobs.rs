@@ -1,4 +1,4 @@
-//! Bulk replays: stored jobs that go on after a restart and stop when told.
+//! Replay jobs: stored jobs that resume after a restart and stop when cancelled.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::Bench;
 use crate::bench::Must;
 use crate::clock::START;
 
-/// Who drives where it does not matter.
+/// The driver, where it does not matter.
 const ONE: Driver = Driver {
     owner: Owner(1),
     lease_for: Duration::from_secs(60),
 };
 
-/// A job comes back as it was created, across restarts.
+/// A job is returned as it was created, across restarts.
 pub async fn a_job_is_kept_over_a_restart(bench: &mut Bench) {
     let job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -28,7 +28,7 @@ pub async fn a_job_is_kept_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.replay_job(ReplayJobId(bench.id())).await.must(), None);
 }
 
-/// Progress is written, across restarts; a job at its end is not unfinished.
+/// Progress is stored, across restarts; a finished job is not listed as unfinished.
 pub async fn a_job_advances_to_its_end(bench: &mut Bench) {
     let mut job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -48,7 +48,7 @@ pub async fn a_job_advances_to_its_end(bench: &mut Bench) {
     );
 }
 
-/// Once cancelled, no progress is written: the worker learns that it must stop.
+/// Once a job is cancelled, no progress is stored: the worker learns that it must stop.
 pub async fn a_cancelled_job_does_not_advance(bench: &mut Bench) {
     let mut job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -69,7 +69,7 @@ pub async fn a_cancelled_job_does_not_advance(bench: &mut Bench) {
     assert_eq!(bench.store.unfinished_replays().await.must(), []);
 }
 
-/// What was never created can neither advance nor be cancelled.
+/// A job that was never created can neither advance nor be cancelled.
 pub async fn an_unknown_job_is_not_made_up(bench: &mut Bench) {
     let job = job(bench);
     assert!(!bench.store.advance_replay(&job, ONE).await.must());
@@ -77,8 +77,8 @@ pub async fn an_unknown_job_is_not_made_up(bench: &mut Bench) {
     assert_eq!(bench.store.replay_job(job.id).await.must(), None);
 }
 
-/// One drives a job until its time has ended without a word; what it writes after another has taken the
-/// job does not count. A job that is over is no one's.
+/// One driver holds a job until its claim expires without renewal. Its writes do not count after another driver has
+/// claimed the job. Nobody holds a finished job.
 pub async fn a_job_is_driven_by_one_at_a_time(bench: &mut Bench) {
     let mut job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -116,7 +116,7 @@ pub async fn a_job_is_driven_by_one_at_a_time(bench: &mut Bench) {
     assert_eq!(bench.store.claim_replay(job.id, other).await.must(), None);
 }
 
-/// Whoever gives a job up lets another have it at once.
+/// When a driver releases a job, another can claim it at once.
 pub async fn a_job_that_is_given_up_is_free(bench: &mut Bench) {
     let job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -133,7 +133,7 @@ pub async fn a_job_that_is_given_up_is_free(bench: &mut Bench) {
     assert_eq!(bench.store.claim_replay(job.id, other).await.must(), Some(job));
 }
 
-/// Jobs that share a destination run one after another, oldest first, whoever drives them.
+/// Jobs that share a destination run one after another, oldest first, whichever driver holds them.
 pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Bench) {
     let early = ReplayJobId(bench.id());
     let mut made = Vec::new();
@@ -169,7 +169,7 @@ pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Ben
     assert!(!claim(3, 3).await);
     assert!(bench.store.advance_replay(&done(2), driver(2)).await.must());
     assert!(claim(3, 3).await);
-    // One that is older, and seen only now, does not begin beside one that is in progress.
+    // An older job that is seen only now does not start alongside one that is in progress.
     let late = ReplayJob {
         id: early,
         ..job(bench)
@@ -179,7 +179,6 @@ pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Ben
     assert!(claim(3, 3).await, "it goes on");
 }
 
-/// The oldest first.
 pub async fn unfinished_jobs_are_listed_oldest_first(bench: &mut Bench) {
     let mut expected = Vec::new();
     for _ in 0..4 {
@@ -192,7 +191,7 @@ pub async fn unfinished_jobs_are_listed_oldest_first(bench: &mut Bench) {
     assert_eq!(bench.store.unfinished_replays().await.must(), expected);
 }
 
-/// Every job, over or not, newest first, page by page.
+/// Every job, finished or not, newest first, page by page.
 pub async fn all_jobs_are_listed_newest_first(bench: &mut Bench) {
     let mut expected = Vec::new();
     for number in 0..5 {

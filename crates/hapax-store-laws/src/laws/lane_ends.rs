@@ -7,7 +7,7 @@ use super::lanes::{line, runs_in_order};
 use crate::Bench;
 use crate::bench::{Must, dead};
 
-/// On hold, a dead head stops its lane until someone decides; a discard lets it go on.
+/// With `Hold`, a dead head blocks its lane until an operator decides; a discard lets it continue.
 pub async fn a_dead_head_holds_its_lane_until_it_is_discarded(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     assert_eq!(bench.run("orders", dead()).await, ids[0]);
@@ -26,7 +26,7 @@ pub async fn a_dead_head_holds_its_lane_until_it_is_discarded(bench: &mut Bench)
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, late);
 }
 
-/// A dead head that holds its lane is replayed where it stands, ahead of the others.
+/// A dead head that holds its lane is replayed in place, ahead of the others.
 pub async fn a_dead_head_that_holds_its_lane_is_replayed_in_place(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
     bench.run("orders", dead()).await;
@@ -44,7 +44,7 @@ pub async fn a_dead_head_that_holds_its_lane_is_replayed_in_place(bench: &mut Be
     }
 }
 
-/// On skip, the next one runs; a replay takes its place again.
+/// With `Skip`, the next one runs; a replay takes its position again.
 pub async fn a_dead_head_is_skipped_where_the_lane_says_so(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Skip).await;
     assert_eq!(bench.run("orders", dead()).await, ids[0]);
@@ -73,7 +73,7 @@ pub async fn a_lost_head_holds_or_skips_like_any_dead_one(bench: &mut Bench) {
     }
 }
 
-/// In an empty lane, the replayed one is the head at once.
+/// In an empty lane, a replayed delivery is the head at once.
 pub async fn a_replay_into_an_empty_lane_is_due(bench: &mut Bench) {
     let ids = line(bench, 1, OnDead::Hold).await;
     bench.run("orders", AttemptOutcome::Completed).await;
@@ -81,7 +81,7 @@ pub async fn a_replay_into_an_empty_lane_is_due(bench: &mut Bench) {
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
 }
 
-/// A discarded head that is replayed takes its place again, although its lane went on without it.
+/// A discarded head that is replayed takes its position again, although its lane continued without it.
 pub async fn a_discarded_head_is_replayed_in_its_place(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     bench.run("orders", dead()).await;

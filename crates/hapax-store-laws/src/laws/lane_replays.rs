@@ -1,4 +1,4 @@
-//! Replays in lanes: a delivery takes the place of its acceptance among those that wait.
+//! Replays in lanes: a delivery takes the position of its acceptance among those that wait.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::replay::to_all;
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead, order};
 
-/// A replayed delivery runs before those that were accepted later, also before a head that is due.
+/// A replayed delivery runs before those accepted later, even before a head that is due.
 pub async fn a_replay_takes_the_place_of_its_acceptance(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
@@ -20,7 +20,7 @@ pub async fn a_replay_takes_the_place_of_its_acceptance(bench: &mut Bench) {
     runs_in_order(bench, &ids).await;
 }
 
-/// In whatever order they are put back, and over a restart.
+/// In whatever order they are replayed, and across a restart.
 pub async fn replays_in_any_order_run_in_order_of_acceptance(bench: &mut Bench) {
     let ids = line(bench, 6, OnDead::Hold).await;
     runs_in_order(bench, &ids).await;
@@ -35,7 +35,7 @@ pub async fn replays_in_any_order_run_in_order_of_acceptance(bench: &mut Bench) 
     }
 }
 
-/// Those of one call, too.
+/// The same for replays in one call.
 pub async fn replays_of_one_call_run_in_order_of_acceptance(bench: &mut Bench) {
     let ids = line(bench, 6, OnDead::Hold).await;
     runs_in_order(bench, &ids).await;
@@ -44,7 +44,7 @@ pub async fn replays_of_one_call_run_in_order_of_acceptance(bench: &mut Bench) {
     runs_in_order(bench, &ids).await;
 }
 
-/// One that comes new stands behind what was put back before it.
+/// A new delivery comes behind earlier replays.
 pub async fn a_newcomer_stands_behind_replays(bench: &mut Bench) {
     let mut ids = line(bench, 3, OnDead::Hold).await;
     runs_in_order(bench, &ids).await;
@@ -58,7 +58,7 @@ pub async fn a_newcomer_stands_behind_replays(bench: &mut Bench) {
     runs_in_order(bench, &ids).await;
 }
 
-/// A head that runs, or that is to be tried again, keeps its turn.
+/// A head that is running or waits for a retry keeps its turn.
 pub async fn a_head_that_was_tried_keeps_its_turn(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Hold).await;
     for id in &ids[..2] {
@@ -72,7 +72,7 @@ pub async fn a_head_that_was_tried_keeps_its_turn(bench: &mut Bench) {
     runs_in_order(bench, &[ids[2], ids[0], ids[1], ids[3]]).await;
 }
 
-/// A dead delivery that holds its lane holds up those after it, and no one before it.
+/// A dead delivery that holds its lane blocks those after it, and none before it.
 pub async fn a_dead_head_holds_up_only_those_after_it(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Hold).await;
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
@@ -84,7 +84,7 @@ pub async fn a_dead_head_holds_up_only_those_after_it(bench: &mut Bench) {
     runs_in_order(bench, &ids).await;
 }
 
-/// One that dies lets those go on that were put back before it.
+/// A delivery that dies lets those continue that were replayed before it.
 pub async fn one_that_dies_does_not_hold_up_those_before_it(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
@@ -96,7 +96,7 @@ pub async fn one_that_dies_does_not_hold_up_those_before_it(bench: &mut Bench) {
     runs_in_order(bench, &ids[1..]).await;
 }
 
-/// A lane that is let go on while one of it runs waits for that one.
+/// A lane that is released while one of its deliveries is running waits for that one.
 pub async fn a_discard_beside_a_running_head_lets_nobody_run_beside_it(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
@@ -110,7 +110,7 @@ pub async fn a_discard_beside_a_running_head_lets_nobody_run_beside_it(bench: &m
     runs_in_order(bench, &ids[2..]).await;
 }
 
-/// One that reaches a lane only by a replay takes the place of its acceptance, too.
+/// A delivery that enters a lane only by a replay takes the position of its acceptance, too.
 pub async fn a_replay_to_another_lane_takes_the_place_of_its_acceptance(bench: &mut Bench) {
     let mut ids = Vec::new();
     for number in 0..3 {
@@ -127,7 +127,7 @@ pub async fn a_replay_to_another_lane_takes_the_place_of_its_acceptance(bench: &
     runs_in_order(bench, &ids).await;
 }
 
-/// While many put back and one works, no lane ever has two running, and no one is left behind.
+/// While many replay and one works, no lane ever has two running, and none is left behind.
 pub async fn a_lane_runs_one_at_a_time_while_many_replay(bench: &mut Bench) {
     const LENGTH: usize = 24;
     let ids = line(bench, LENGTH, OnDead::Hold).await;

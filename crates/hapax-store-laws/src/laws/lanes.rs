@@ -8,7 +8,7 @@ use hapax_core::{AttemptOutcome, DeliveryState, EventId, Lane, OnDead};
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead, order};
 
-/// Those behind the head wait, and say so.
+/// Deliveries behind the head wait, and are shown as waiting.
 pub async fn only_the_head_of_a_lane_is_due(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
     let leased = bench.lease_many("orders", 10).await;
@@ -26,7 +26,7 @@ pub async fn only_the_head_of_a_lane_is_due(bench: &mut Bench) {
     }
 }
 
-/// Each completion makes the next one due, in the order of acceptance.
+/// Each completion makes the next one due, in order of acceptance.
 pub async fn completion_promotes_the_next_in_order_of_acceptance(bench: &mut Bench) {
     let ids = line(bench, 5, OnDead::Hold).await;
     for id in ids {
@@ -54,7 +54,7 @@ pub async fn events_of_one_request_keep_their_order_in_a_lane(bench: &mut Bench)
     }
 }
 
-/// A head that fails, waits or is released keeps its place; other keys go on.
+/// A head that fails, waits or is released keeps its position; other keys continue.
 pub async fn a_failing_head_blocks_its_own_key_only(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     let other = bench
@@ -75,7 +75,7 @@ pub async fn a_failing_head_blocks_its_own_key_only(bench: &mut Bench) {
     );
 }
 
-/// A head given back or tried again is still the head.
+/// A head that is released or retried is still the head.
 pub async fn a_head_that_is_tried_again_is_still_the_head(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     assert_eq!(bench.run("orders", again()).await, ids[0]);
@@ -109,7 +109,7 @@ pub async fn lanes_of_two_destinations_are_independent(bench: &mut Bench) {
     assert_eq!(bench.run("stock", AttemptOutcome::Completed).await, ids[1]);
 }
 
-/// Deliveries without a lane are not held up by those with one, nor by each other.
+/// Deliveries without a lane are not blocked by those with one, nor by each other.
 pub async fn work_without_a_lane_waits_for_nobody(bench: &mut Bench) {
     line(bench, 2, OnDead::Hold).await;
     bench.stored(bench.event("free_1").to("orders")).await;
@@ -121,7 +121,7 @@ pub async fn work_without_a_lane_waits_for_nobody(bench: &mut Bench) {
     );
 }
 
-/// While many accept and many work, no lane ever has two running, and no one is left behind.
+/// While many accept and many work, no lane ever has two running, and none is left behind.
 pub async fn a_lane_runs_one_at_a_time_while_many_accept(bench: &mut Bench) {
     const ACCEPTORS: usize = 6;
     const EACH: usize = 8;
@@ -203,7 +203,7 @@ pub(super) async fn line(bench: &Bench, length: usize, on_dead: OnDead) -> Vec<E
     ids
 }
 
-/// What is due runs one at a time, in this order, and then nothing is.
+/// Due deliveries run one at a time, in this order, and then nothing is due.
 pub(super) async fn runs_in_order(bench: &Bench, expected: &[EventId]) {
     for id in expected {
         let leased = bench.lease_many("orders", 10).await;

@@ -1,4 +1,4 @@
-//! Leasing: who gets what, in which order, under which token.
+//! Leasing: who gets which delivery, in which order, under which token.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use hapax_core::{AttemptOutcome, DeliveryState, EventId, Generation, Hold, Token
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead, order};
 
-/// A lease shows all that a worker needs, and ends when it says.
+/// A lease has everything that a worker needs, and ends when it says.
 pub async fn a_lease_carries_the_event_its_key_and_its_end(bench: &mut Bench) {
     let event = bench.event("evt_1").to("billing").build();
     bench.stored(event.clone().into()).await;
@@ -33,7 +33,7 @@ pub async fn a_lease_carries_the_event_its_key_and_its_end(bench: &mut Bench) {
     assert_eq!(view.idempotency_key, leased.idempotency_key);
 }
 
-/// What is handed over at accept is running, its first attempt counted, under a token that holds.
+/// A delivery leased at accept is running, its first attempt counted, under a valid token.
 pub async fn a_handed_over_delivery_runs_under_its_token(bench: &mut Bench) {
     let before = bench.now().await;
     let draft = bench.event("evt_1").handed_to("billing", LONG).to("ledger");
@@ -60,14 +60,14 @@ pub async fn a_handed_over_delivery_runs_under_its_token(bench: &mut Bench) {
     assert_eq!(bench.lease("ledger").await.must().event.id, id);
 }
 
-/// What runs is not due.
+/// A running delivery is not due.
 pub async fn a_leased_delivery_is_not_leased_again(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
     assert!(bench.lease("billing").await.is_some());
     assert!(bench.lease("billing").await.is_none());
 }
 
-/// The longest due first, whatever became due how.
+/// The longest due first, however a delivery became due.
 pub async fn the_longest_due_is_leased_first(bench: &mut Bench) {
     let mut expected = Vec::new();
     for n in 0..6 {
@@ -88,7 +88,7 @@ pub async fn the_longest_due_is_leased_first(bench: &mut Bench) {
     assert_eq!(leased, expected);
 }
 
-/// Never more than asked for.
+/// Never more than requested.
 pub async fn the_limit_of_a_lease_is_kept(bench: &mut Bench) {
     for n in 0..5 {
         bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await;
@@ -113,7 +113,7 @@ pub async fn destinations_do_not_see_each_others_work(bench: &mut Bench) {
     assert_eq!(bench.delivery(id, "ledger").await.state, DeliveryState::Running);
 }
 
-/// `next_due` says when to come back.
+/// `next_due` says when to ask again.
 pub async fn a_lease_says_when_the_next_is_due(bench: &mut Bench) {
     let ask = |limit| order("billing", limit, LONG, Candidates::Fresh);
     assert_eq!(bench.store.lease(ask(1)).await.must().next_due, None);
@@ -139,7 +139,7 @@ pub async fn a_lease_says_when_the_next_is_due(bench: &mut Bench) {
     assert!(before.plus(LONG) <= next_due && next_due <= after.plus(LONG));
 }
 
-/// Work whose lease was lost is asked for by itself.
+/// Deliveries whose lease was lost are requested separately.
 pub async fn fresh_and_suspect_work_are_leased_apart(bench: &mut Bench) {
     let suspect = bench.stored(bench.event("suspect").to("billing")).await;
     bench.lease_briefly("billing").await;
@@ -208,7 +208,7 @@ pub async fn of_many_concurrent_leases_each_delivery_goes_to_one(bench: &mut Ben
     );
 }
 
-/// Every token that anyone ever sees is greater than all before it.
+/// Every token that is ever issued is greater than all before it.
 pub async fn tokens_increase_over_everything(bench: &mut Bench) {
     let mut seen = vec![Token(0)];
     let handed = bench.event("handed").handed_to("other", bench.short());
@@ -238,7 +238,7 @@ pub async fn tokens_increase_over_everything(bench: &mut Bench) {
     assert!(seen.is_sorted_by(|earlier, later| earlier < later), "{seen:?}");
 }
 
-/// A lease that is already over when it begins is still a lease.
+/// A lease that has already expired when it begins is still a lease.
 pub async fn a_lease_of_no_time_can_be_taken_back_at_once(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
     bench

@@ -1,4 +1,4 @@
-//! Looking: lists and pages say what is, newest first.
+//! Reading: lists and pages show the current state, newest first.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::Bench;
 use crate::bench::{LONG, Must};
 use crate::clock::START;
 
-/// Newest first, with what a list shows.
+/// Newest first, with the fields that a list shows.
 pub async fn a_list_is_newest_first(bench: &mut Bench) {
     let mut expected = Vec::new();
     for n in 0..7 {
@@ -28,7 +28,7 @@ pub async fn a_list_is_newest_first(bench: &mut Bench) {
     assert_eq!(newest.status, EventStatus::Ignored);
 }
 
-/// Pages neither skip nor repeat what was there, while more arrives and states change.
+/// Pages neither skip nor repeat events that were there, while more arrive and states change.
 pub async fn pages_neither_skip_nor_repeat_under_writes(bench: &mut Bench) {
     let mut expected = Vec::new();
     for n in 0..10 {
@@ -53,7 +53,7 @@ pub async fn pages_neither_skip_nor_repeat_under_writes(bench: &mut Bench) {
     assert_eq!(found, expected);
 }
 
-/// Oldest first is the same list from its other end, whatever is asked for, page by page.
+/// Oldest first is the same list in reverse, for every query, page by page.
 pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
     for n in 0..4 {
         bench.completed(&format!("completed_{n}"), "billing").await;
@@ -114,7 +114,7 @@ pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
     }
 }
 
-/// Going on from the oldest, pages neither skip nor repeat what was there, and what comes later comes last.
+/// From the oldest on, pages neither skip nor repeat events that were there, and later events come last.
 pub async fn pages_from_the_oldest_neither_skip_nor_repeat_under_writes(bench: &mut Bench) {
     let mut expected = Vec::new();
     for n in 0..8 {
@@ -142,7 +142,7 @@ pub async fn pages_from_the_oldest_neither_skip_nor_repeat_under_writes(bench: &
     assert_eq!(found, expected);
 }
 
-/// A filter that fits few events still ends, over however many pages.
+/// A filter that matches few events still ends, over any number of pages.
 pub async fn a_rare_status_is_found_over_all_pages(bench: &mut Bench) {
     let rare = bench.dead("rare", "billing").await;
     for n in 0..12 {
@@ -155,7 +155,7 @@ pub async fn a_rare_status_is_found_over_all_pages(bench: &mut Bench) {
     assert_eq!(ids(&bench.list(&query, 2).await), [rare]);
 }
 
-/// Everything given must match.
+/// Every given filter must match.
 pub async fn filters_match_what_they_say(bench: &mut Bench) {
     let at = |seconds| START.plus(Duration::from_secs(seconds));
     let one = bench
@@ -261,7 +261,7 @@ pub async fn filters_match_what_they_say(bench: &mut Bench) {
     }
 }
 
-/// A pattern's own special characters are plain characters.
+/// Special characters of patterns are plain characters.
 pub async fn odd_characters_in_a_type_are_plain(bench: &mut Bench) {
     let odd = bench.stored(bench.event("odd").of_type("a%_[b]\\'c.d")).await;
     bench.stored(bench.event("plain").of_type("aXY[b]\\'c.d")).await;

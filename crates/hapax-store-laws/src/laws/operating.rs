@@ -19,7 +19,7 @@ pub async fn a_probe_changes_nothing_that_matters(bench: &mut Bench) {
     );
 }
 
-/// Nothing is leased there until it is resumed; others go on, and so does what runs.
+/// Nothing is leased there until it is resumed; other destinations and running deliveries continue.
 pub async fn a_paused_destination_gets_nothing_until_it_is_resumed(bench: &mut Bench) {
     for n in 0..2 {
         bench
@@ -42,7 +42,7 @@ pub async fn a_paused_destination_gets_nothing_until_it_is_resumed(bench: &mut B
     assert_eq!(bench.lease_many("billing", 10).await.len(), 1);
 }
 
-/// Who paused what, when and why, across restarts.
+/// Who paused a destination, when and why, survives restarts.
 pub async fn pauses_are_remembered_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.pauses().await.must(), []);
     bench.stored(bench.event("evt_1").to("billing")).await;
@@ -68,7 +68,7 @@ pub async fn a_destination_is_paused_once(bench: &mut Bench) {
     assert_eq!(bench.store.pauses().await.must(), []);
 }
 
-/// What operators did, newest first, at the store's time, in pages, across restarts.
+/// Operators' actions, newest first, at the store's time, in pages, across restarts.
 pub async fn the_audit_trail_is_kept_newest_first(bench: &mut Bench) {
     let before = bench.now().await;
     for n in 0..5 {
@@ -130,7 +130,7 @@ pub async fn dead_letters_are_listed_newest_first(bench: &mut Bench) {
     assert_eq!(views, [bench.delivery(other, "ledger").await]);
 }
 
-/// Discarded and back; only what is in the state to be changed changes.
+/// Discarded and restored; only deliveries in the expected state change.
 pub async fn dead_letters_can_be_discarded_and_restored(bench: &mut Bench) {
     let id = bench.dead("evt_1", "billing").await;
     let completed = bench.completed("evt_2", "billing").await;
@@ -167,7 +167,7 @@ pub async fn dead_letters_can_be_discarded_and_restored(bench: &mut Bench) {
     );
 }
 
-/// Of an event's deliveries, only the one named is disposed of.
+/// Of an event's deliveries, only the named one changes.
 pub async fn a_disposal_is_for_one_destination(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("a").to("b")).await;
     bench.run("a", dead()).await;

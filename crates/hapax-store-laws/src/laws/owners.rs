@@ -1,4 +1,4 @@
-//! Owners: what one holds that has fallen silent is taken back before its leases end, and what the others hold is not.
+//! Owners: when one falls silent, its leases are taken back before they end, and the leases of the others are not.
 
 use hapax_core::store::{AliveReport, Candidates, LOST_MAX, LeaseOrder, Patience, Rescued, Written};
 use hapax_core::{AttemptOutcome, DeliveryState, Leased, OnDead, Owner};
@@ -6,12 +6,12 @@ use hapax_core::{AttemptOutcome, DeliveryState, Leased, OnDead, Owner};
 use crate::Bench;
 use crate::bench::{ALL, LONG, Must, order};
 
-/// Who falls silent. The bench hands over to the same.
+/// The owner that falls silent. Leases at accept have the same owner.
 const SILENT: Owner = Owner(7);
-/// Who reports.
+/// The owner that reports.
 const JUDGE: Owner = Owner(8);
 
-/// Silence and reachability count from a short while on; no gap is too long.
+/// Silence and reachability count after a short time; no gap is too long.
 fn short(bench: &Bench) -> Patience {
     Patience {
         gap: LONG,
@@ -34,7 +34,7 @@ async fn some_events(bench: &Bench, count: usize) {
     }
 }
 
-/// Both report, and one of them falls silent for a short while.
+/// Both owners report, and one of them falls silent for a short time.
 async fn fall_silent(bench: &Bench) {
     for owner in [SILENT, JUDGE] {
         assert_eq!(bench.report_alive(owner, short(bench), ALL).await, []);
@@ -66,7 +66,7 @@ pub async fn what_a_dead_owner_holds_is_taken_back_before_its_leases_end(bench: 
     assert_eq!(bench.report_alive(JUDGE, short(bench), ALL).await, [], "once");
 }
 
-/// A delivery that was stored already leased has the same owner.
+/// A delivery that was leased at accept has the same owner.
 pub async fn what_was_handed_over_to_a_dead_owner_is_taken_back_too(bench: &mut Bench) {
     bench
         .stored(bench.event("evt_1").handed_to("billing", LONG))
@@ -75,7 +75,7 @@ pub async fn what_was_handed_over_to_a_dead_owner_is_taken_back_too(bench: &mut 
     assert_eq!(bench.report_alive(JUDGE, short(bench), ALL).await.len(), 1);
 }
 
-/// Silence has a measure.
+/// Only silence of the full length counts.
 pub async fn an_owner_that_was_silent_for_less_is_not_dead(bench: &mut Bench) {
     some_events(bench, 1).await;
     let leased = lease_for(bench, SILENT, 1).await.remove(0);
@@ -88,7 +88,7 @@ pub async fn an_owner_that_was_silent_for_less_is_not_dead(bench: &mut Bench) {
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
-/// Replicas of an earlier version do not report; their leases end as they always did.
+/// Replicas of an earlier version do not report; their leases end as before.
 pub async fn an_owner_that_never_reported_keeps_its_leases(bench: &mut Bench) {
     some_events(bench, 1).await;
     let leased = lease_for(bench, Owner(9), 1).await.remove(0);
@@ -97,7 +97,7 @@ pub async fn an_owner_that_never_reported_keeps_its_leases(bench: &mut Bench) {
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
-/// Who has just come cannot tell a dead owner from one that the store kept waiting.
+/// An owner that has just started cannot distinguish a dead owner from one that could not reach the store.
 pub async fn nobody_is_dead_before_the_store_was_reachable_for_long_enough(bench: &mut Bench) {
     some_events(bench, 1).await;
     let leased = lease_for(bench, SILENT, 1).await.remove(0);
@@ -106,7 +106,7 @@ pub async fn nobody_is_dead_before_the_store_was_reachable_for_long_enough(bench
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
-/// Neither can one that could not report itself.
+/// Neither can an owner that could not report itself.
 pub async fn a_gap_between_reports_puts_off_the_judgement(bench: &mut Bench) {
     some_events(bench, 1).await;
     let leased = lease_for(bench, SILENT, 1).await.remove(0);
@@ -119,7 +119,7 @@ pub async fn a_gap_between_reports_puts_off_the_judgement(bench: &mut Bench) {
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
-/// It was only asleep: what it had is gone, and what it leases from now on is its own.
+/// It was only asleep: its old leases are gone, and its new leases are its own.
 pub async fn an_owner_that_wakes_up_is_fenced_and_goes_on(bench: &mut Bench) {
     some_events(bench, 2).await;
     let lost = lease_for(bench, SILENT, 1).await.remove(0);
@@ -136,7 +136,7 @@ pub async fn an_owner_that_wakes_up_is_fenced_and_goes_on(bench: &mut Bench) {
     bench.finished(&kept, AttemptOutcome::Completed).await;
 }
 
-/// Each owner answers for itself.
+/// Each owner is evaluated separately.
 pub async fn the_leases_of_the_living_stay_when_another_dies(bench: &mut Bench) {
     some_events(bench, 6).await;
     let dead = lease_for(bench, SILENT, 3).await;
@@ -153,7 +153,7 @@ pub async fn the_leases_of_the_living_stay_when_another_dies(bench: &mut Bench) 
     }
 }
 
-/// On each shard; the next report takes the rest.
+/// The limit applies to each shard; the next report takes the rest.
 pub async fn no_more_than_asked_for_is_taken_from_a_dead_owner(bench: &mut Bench) {
     some_events(bench, 40).await;
     assert_eq!(lease_for(bench, SILENT, 40).await.len(), 40);
@@ -167,7 +167,7 @@ pub async fn no_more_than_asked_for_is_taken_from_a_dead_owner(bench: &mut Bench
     assert_eq!(taken, 40);
 }
 
-/// Several that judge at once count one loss.
+/// Several concurrent reports count one loss.
 pub async fn concurrent_reports_count_each_loss_once(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     lease_for(bench, SILENT, 1).await;
@@ -194,7 +194,7 @@ pub async fn concurrent_reports_count_each_loss_once(bench: &mut Bench) {
     assert_eq!(bench.delivery(id, "billing").await.lost, 1);
 }
 
-/// Three owners died with it: it is dead, and the next in its lane is due.
+/// Three owners died with the head: it is dead, and the next delivery in its lane is due.
 pub async fn a_lane_goes_on_where_its_head_died_with_its_owner(bench: &mut Bench) {
     let first = bench
         .stored(bench.event("evt_1").in_lane("billing", "a", OnDead::Skip))

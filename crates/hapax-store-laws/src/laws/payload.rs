@@ -1,4 +1,4 @@
-//! Payloads: what arrived comes back, byte for byte, wherever it is shown.
+//! Payloads: whatever arrived is returned byte for byte, wherever it is shown.
 
 use hapax_core::store::ConflictingBody;
 use hapax_core::{Headers, StoredEvent, Timestamp};
@@ -9,19 +9,19 @@ use crate::clock::START;
 
 const MEBIBYTE: usize = 1024 * 1024;
 
-/// Bodies that are no text at all.
+/// Bodies that are not text.
 pub async fn a_body_that_is_not_text_comes_back_byte_for_byte(bench: &mut Bench) {
     let every_byte: Vec<u8> = (0..=255).collect();
     comes_back(bench, bench.event("bytes").body(every_byte)).await;
     comes_back(bench, bench.event("nul").body(&b"\0\0\xff\xfe\0"[..])).await;
 }
 
-/// Nothing is something too.
+/// An empty body is a body, too.
 pub async fn an_empty_body_comes_back_empty(bench: &mut Bench) {
     comes_back(bench, bench.event("empty").body("")).await;
 }
 
-/// Large bodies are not cut.
+/// Large bodies are not truncated.
 pub async fn a_body_of_a_mebibyte_comes_back_whole(bench: &mut Bench) {
     let body: Vec<u8> = (0..MEBIBYTE).map(|n| (n % 251) as u8).collect();
     comes_back(bench, bench.event("large").body(body)).await;
@@ -51,7 +51,7 @@ pub async fn headers_come_back_as_they_arrived(bench: &mut Bench) {
     .await;
 }
 
-/// Everything else that was said of an event.
+/// All other fields of an event.
 pub async fn every_field_of_an_event_comes_back(bench: &mut Bench) {
     let request = bench.id();
     let full = bench
@@ -73,7 +73,7 @@ pub async fn every_field_of_an_event_comes_back(bench: &mut Bench) {
     comes_back(bench, bare).await;
 }
 
-/// A quarantined body is kept as it came, with all that is needed to release it.
+/// A conflicting body is stored as it arrived, with everything needed to release it.
 pub async fn a_conflicting_body_comes_back_byte_for_byte(bench: &mut Bench) {
     let first = bench.event("evt_1").build();
     bench.stored(Draft::from(first.clone())).await;
@@ -98,7 +98,7 @@ pub async fn a_conflicting_body_comes_back_byte_for_byte(bench: &mut Bench) {
     assert_eq!(kept.body, other_body.body);
 }
 
-/// Stores an event and compares it with what `get`, `list` and `lease` show, also after a restart.
+/// Stores an event and compares it with the results of `get`, `list` and `lease`, also after a restart.
 async fn comes_back(bench: &mut Bench, draft: Draft) -> StoredEvent {
     let event = draft.to("billing").build();
     let expected = StoredEvent::from(event.clone());

@@ -1,4 +1,4 @@
-//! Purge: payloads go by their window, dead letters by theirs, unfinished work never.
+//! Purge: payloads are deleted by their window, dead letters by theirs, unfinished deliveries never.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::clock::START;
 
 pub(super) const FAR: Duration = Duration::from_secs(1000 * 86_400);
 
-/// Nothing that still has to be done ever goes, however old.
+/// An unfinished delivery is never deleted, however old it is.
 pub async fn unfinished_work_is_never_purged(bench: &mut Bench) {
     let pending = bench.stored(bench.event("pending").to("a")).await;
     let running = bench.stored(bench.event("running").to("b")).await;
@@ -32,7 +32,7 @@ pub async fn unfinished_work_is_never_purged(bench: &mut Bench) {
     );
 }
 
-/// Replayed work is unfinished again.
+/// A replayed delivery is unfinished again.
 pub async fn a_replayed_event_is_not_purged(bench: &mut Bench) {
     let id = bench.dead("evt_1", "billing").await;
     bench.replay(id, ReplayMode::Failed).await;
@@ -41,7 +41,7 @@ pub async fn a_replayed_event_is_not_purged(bench: &mut Bench) {
     assert_eq!(bench.purge(&everything(bench).await).await.events, 1);
 }
 
-/// Events received before the moment go, those received at it or later stay.
+/// Events received before the cut-off are deleted; those received at it or later stay.
 pub async fn payloads_go_by_when_they_were_received(bench: &mut Bench) {
     let at = |seconds| START.plus(Duration::from_secs(seconds));
     let old = bench.stored(bench.event("old").received_at(at(0))).await;
@@ -56,7 +56,7 @@ pub async fn payloads_go_by_when_they_were_received(bench: &mut Bench) {
     bench.record(young).await;
 }
 
-/// The window is the one of this order: what an earlier, shorter one had reached is not doomed.
+/// The current order's window counts: events that an earlier, shorter one had reached are not doomed.
 pub async fn a_window_that_was_lengthened_keeps_what_it_covers(bench: &mut Bench) {
     let late = bench.stored(bench.event("late").to("billing")).await;
     let died = bench.dead("died", "other").await;
@@ -77,7 +77,7 @@ pub async fn a_window_that_was_lengthened_keeps_what_it_covers(bench: &mut Bench
     }
 }
 
-/// A dead letter keeps its event for the dead window, counted from when it died.
+/// A dead letter keeps its event for the dead-letter window, counted from when it died.
 pub async fn a_dead_letter_keeps_its_event_for_the_dead_window(bench: &mut Bench) {
     let id = bench.dead("evt_1", "billing").await;
     bench.tick().await;
@@ -111,7 +111,7 @@ pub async fn the_youngest_dead_letter_keeps_the_event(bench: &mut Bench) {
     bench.record(id).await;
 }
 
-/// Discarding deletes nothing before its time: until the dead window ends, a purge leaves it to be restored.
+/// Discarding deletes nothing early: until the dead-letter window ends, a discarded delivery can be restored.
 pub async fn a_discarded_dead_letter_can_be_restored_for_the_dead_window(bench: &mut Bench) {
     let id = bench.dead("evt_1", "billing").await;
     bench.tick().await;
@@ -145,7 +145,7 @@ pub async fn other_sources_are_left_alone(bench: &mut Bench) {
     bench.record(theirs).await;
 }
 
-/// A dead head that is purged must not hold its lane for ever.
+/// Purging a dead head must not leave its lane blocked forever.
 pub async fn a_purged_dead_head_lets_its_lane_go_on(bench: &mut Bench) {
     let mut ids: Vec<EventId> = Vec::new();
     for n in 0..2 {
@@ -160,7 +160,7 @@ pub async fn a_purged_dead_head_lets_its_lane_go_on(bench: &mut Bench) {
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[1]);
 }
 
-/// Everything of the source `shop` that may go at all.
+/// Purges everything of the source `shop` that can be deleted at all.
 pub(super) async fn everything(bench: &Bench) -> PurgeOrder {
     let far = bench.now().await.plus(FAR);
     PurgeOrder {

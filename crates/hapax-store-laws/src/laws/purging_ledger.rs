@@ -1,4 +1,4 @@
-//! Purge, second half: the ledger goes after the payload, in small bites, and nothing is left behind.
+//! Purge, second half: the ledger is deleted after the payload, in small portions, and nothing is left behind.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::Bench;
 use crate::bench::{Must, again, dead};
 use crate::clock::START;
 
-/// The ledger still knows what the payload's window has ended for.
+/// The ledger still knows an event whose payload window has ended.
 pub async fn the_ledger_dedupes_after_the_payload_is_gone(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     let purged = bench.purge(&payloads_only()).await;
@@ -32,7 +32,7 @@ pub async fn the_ledger_dedupes_after_the_payload_is_gone(bench: &mut Bench) {
     assert_eq!(bench.replay(id, ReplayMode::All).await, Replayed::NotFound);
 }
 
-/// However old a ledger entry is: its event goes first.
+/// However old a ledger entry is, its event is deleted first.
 pub async fn a_ledger_entry_goes_only_after_its_event(bench: &mut Bench) {
     bench.stored(bench.event("evt_1")).await;
     let order = PurgeOrder {
@@ -47,7 +47,7 @@ pub async fn a_ledger_entry_goes_only_after_its_event(bench: &mut Bench) {
     assert_eq!(bench.look_up("evt_1").await, None);
 }
 
-/// A ledger entry stays until it has expired, and dedupes until it is purged.
+/// A ledger entry stays until it has expired, and deduplicates until it is purged.
 pub async fn a_ledger_entry_goes_only_after_it_has_expired(bench: &mut Bench) {
     let expires_at = bench.now().await;
     bench
@@ -71,7 +71,7 @@ pub async fn a_ledger_entry_goes_only_after_it_has_expired(bench: &mut Bench) {
     ));
 }
 
-/// In small bites, so that no accept waits for long, and to the end.
+/// In small portions, so that no accept waits long, and to the end.
 pub async fn a_purge_takes_small_bites_and_says_when_there_is_more(bench: &mut Bench) {
     for n in 0..20 {
         bench.stored(bench.event(&format!("evt_{n}"))).await;
@@ -92,7 +92,7 @@ pub async fn a_purge_takes_small_bites_and_says_when_there_is_more(bench: &mut B
     assert_eq!(counts.ledger.iter().map(|row| row.entries).sum::<u64>(), 0);
 }
 
-/// Where payloads expire as fast as they are deleted, the ledger must not grow for it.
+/// If payloads expire as fast as they are deleted, the ledger must not grow because of it.
 pub async fn the_ledger_goes_while_payloads_are_behind(bench: &mut Bench) {
     for n in 0..40 {
         bench.stored(bench.event(&format!("gone_{n}"))).await;
@@ -110,7 +110,7 @@ pub async fn the_ledger_goes_while_payloads_are_behind(bench: &mut Bench) {
     assert!(bite.more);
 }
 
-/// What belonged to a purged identity is not there when it comes again.
+/// Nothing of a purged identity is there when it arrives again.
 pub async fn a_purge_leaves_nothing_behind(bench: &mut Bench) {
     let event = bench.event("evt_1").to("billing").to("ledger").build();
     bench.stored(event.clone().into()).await;
@@ -159,7 +159,7 @@ pub async fn a_purge_leaves_nothing_behind(bench: &mut Bench) {
     assert_eq!(record.conflicts, []);
 }
 
-/// A purged identity starts at its first generation again, and a tombstone goes like any entry.
+/// A purged identity starts at its first generation again, and a tombstone is deleted like any entry.
 pub async fn a_tombstone_is_purged_like_any_entry(bench: &mut Bench) {
     let identity = Identity::new("shop", "evt_1");
     bench.stored(bench.event("evt_1")).await;

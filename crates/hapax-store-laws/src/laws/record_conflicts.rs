@@ -1,4 +1,4 @@
-//! Quarantine: other bodies under a known identity are kept, a few, and can be released.
+//! Conflicts: other bodies under a known identity are stored, up to a limit, and can be released.
 
 use bytes::Bytes;
 use hapax_core::store::{CONFLICTS_MAX, ConflictRecorded, ConflictingBody};
@@ -8,7 +8,7 @@ use crate::Bench;
 use crate::bench::{Draft, Must};
 use crate::clock::START;
 
-/// Kept once, counted after; shown with the event.
+/// Stored once, then counted; shown with the event.
 pub async fn a_conflicting_body_is_kept_once_and_then_counted(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     let one = other_body(&first, "one");
@@ -42,7 +42,7 @@ pub async fn a_conflicting_body_is_kept_once_and_then_counted(bench: &mut Bench)
     );
 }
 
-/// A sender gone wild cannot fill the store.
+/// A misbehaving provider cannot fill the store.
 pub async fn at_most_so_many_conflicting_bodies_are_kept(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     for n in 0..CONFLICTS_MAX {
@@ -66,7 +66,7 @@ pub async fn at_most_so_many_conflicting_bodies_are_kept(bench: &mut Bench) {
     );
 }
 
-/// The limit is for each identity.
+/// The limit applies to each identity.
 pub async fn conflicting_bodies_of_two_identities_are_kept_apart(bench: &mut Bench) {
     let crowded = first(bench, "crowded").await;
     let other = first(bench, "other").await;
@@ -82,7 +82,7 @@ pub async fn conflicting_bodies_of_two_identities_are_kept_apart(bench: &mut Ben
     assert!(bench.store.conflict(other.id, missing).await.must().is_none());
 }
 
-/// A sender that changes its body on every retry: many bodies of one identity in one call.
+/// A provider that changes its body on every retry: many bodies of one identity in one call.
 pub async fn many_conflicting_bodies_of_one_identity_in_one_call_keep_the_limit(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     let body = |n: usize| other_body(&first, &format!("body {n}"));
@@ -124,7 +124,7 @@ pub async fn conflicting_bodies_of_many_identities_in_one_call_are_answered_in_o
             .iter()
             .all(|said| *said == ConflictRecorded::Kept)
     );
-    // By turns, so that those of one identity are far apart.
+    // Interleaved, so that the bodies of one identity are far apart.
     let other_bodies =
         ["one", "other", "one"].map(|body| events.iter().map(move |event| other_body(event, body)));
     let said = bench
@@ -150,8 +150,7 @@ pub async fn conflicting_bodies_of_many_identities_in_one_call_are_answered_in_o
     }
 }
 
-/// Whoever else brings bodies of the same identity at the same time: no more are kept than may be, and each answer is
-/// true.
+/// Concurrent calls with bodies of the same identity: no more than the limit are stored, and each answer is true.
 pub async fn conflicting_bodies_of_one_identity_that_come_at_once_keep_the_limit(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     let mut calls = tokio::task::JoinSet::new();
@@ -175,8 +174,8 @@ pub async fn conflicting_bodies_of_one_identity_that_come_at_once_keep_the_limit
     assert_eq!(bench.record(first.id).await.conflicts.len(), CONFLICTS_MAX);
 }
 
-/// A variant that cannot be kept does not take its neighbours along. One whose event cannot be of its identity is such a
-/// variant in every store.
+/// A conflict that cannot be stored does not fail its neighbours. In every store, one whose event cannot belong to its
+/// identity is such a conflict.
 pub async fn a_conflicting_body_that_cannot_be_kept_fails_alone(bench: &mut Bench) {
     let one = first(bench, "evt_1").await;
     let mut other = first(bench, "evt_2").await;
@@ -203,7 +202,7 @@ pub async fn a_conflicting_body_that_cannot_be_kept_fails_alone(bench: &mut Benc
     assert_eq!(bench.record(other.id).await.conflicts.len(), 1);
 }
 
-/// Released is marked, with the event that it became.
+/// A released body is marked with the event that it became.
 pub async fn a_released_conflicting_body_is_marked(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     let other = other_body(&first, "other");

@@ -1,4 +1,4 @@
-//! Replay: finished deliveries go to work again, in place, by mode.
+//! Replay: finished deliveries become unfinished again, in place, by mode.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use hapax_core::{AttemptOutcome, DeliveryState, EventId, Generation, Identity};
 use crate::Bench;
 use crate::bench::{Must, again, dead};
 
-/// By default only what failed runs again, under its own key.
+/// By default only failed deliveries run again, under their own keys.
 pub async fn failed_mode_replays_dead_deliveries_only(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("bad").to("good")).await;
     bench.run("good", AttemptOutcome::Completed).await;
@@ -42,7 +42,7 @@ pub async fn failed_mode_replays_discarded_deliveries(bench: &mut Bench) {
     assert_eq!(bench.run("billing", AttemptOutcome::Completed).await, id);
 }
 
-/// Where nothing failed there is nothing to do.
+/// If nothing failed, there is nothing to do.
 pub async fn failed_mode_leaves_completed_deliveries_alone(bench: &mut Bench) {
     let completed = bench.completed("evt_1", "billing").await;
     let ignored = bench.stored(bench.event("evt_2")).await;
@@ -106,7 +106,7 @@ pub async fn a_replay_after_a_forced_one_keeps_its_generation(bench: &mut Bench)
     );
 }
 
-/// Whatever is done on purpose, and in whatever order: no key is ever given twice.
+/// No sequence of deliberate actions ever issues a key twice.
 pub async fn no_key_is_given_twice_on_purpose(bench: &mut Bench) {
     let identity = Identity::new("shop", "evt_1");
     let mut keys = Vec::new();
@@ -130,7 +130,7 @@ pub async fn no_key_is_given_twice_on_purpose(bench: &mut Bench) {
     assert_eq!(different.len(), keys.len(), "{keys:?}");
 }
 
-/// Unfinished work is not doubled, whatever the mode.
+/// Unfinished deliveries are not duplicated, whatever the mode.
 pub async fn a_replay_of_unfinished_work_is_refused(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     refused_in_every_mode(bench, id).await;
@@ -141,7 +141,7 @@ pub async fn a_replay_of_unfinished_work_is_refused(bench: &mut Bench) {
     assert_eq!(bench.lease_many("billing", 10).await.len(), 1);
 }
 
-/// One unfinished delivery refuses the event whole.
+/// One unfinished delivery makes the replay refuse the whole event.
 pub async fn one_unfinished_delivery_refuses_the_event_whole(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("bad").to("slow")).await;
     bench.run("bad", dead()).await;
@@ -149,7 +149,7 @@ pub async fn one_unfinished_delivery_refuses_the_event_whole(bench: &mut Bench) 
     assert_eq!(bench.delivery(id, "bad").await.state, DeliveryState::Dead);
 }
 
-/// Replaying twice at once puts the work back once.
+/// Concurrent replays put a delivery back once.
 pub async fn of_many_concurrent_replays_one_puts_work_back(bench: &mut Bench) {
     let id = bench.dead("evt_1", "billing").await;
     let mut tasks = Vec::new();

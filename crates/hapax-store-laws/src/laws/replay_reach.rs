@@ -1,4 +1,4 @@
-//! How far a replay reaches: destinations, lanes, history and jobs.
+//! What a replay reaches: destinations, lanes, history and jobs.
 
 use hapax_core::store::{DeadQuery, Disposal, ReplayJobId, ReplayMode, ReplayOrder, ReplayTarget, Replayed};
 use hapax_core::{AttemptOutcome, DeliveryState, EventId, EventStatus, Generation, Identity, Lane, OnDead};
@@ -24,7 +24,7 @@ pub async fn a_replay_reaches_a_destination_that_came_later(bench: &mut Bench) {
     assert_eq!(bench.record(id).await.deliveries.len(), 2);
 }
 
-/// An ignored event becomes one with work.
+/// An ignored event becomes one with deliveries.
 pub async fn an_ignored_event_can_be_sent_somewhere(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1")).await;
     let order = to_one(id, ReplayMode::All, "archive", None);
@@ -67,7 +67,7 @@ pub async fn a_replay_to_a_lane_joins_it(bench: &mut Bench) {
     assert_eq!((leased.event.id, leased.lane), (old, Some(lane)));
 }
 
-/// Unknown events are said to be unknown, and each order is judged alone and in order.
+/// Unknown events are reported as unknown, and each order is evaluated independently and in order.
 pub async fn each_replay_order_is_judged_alone(bench: &mut Bench) {
     let failed = bench.dead("evt_1", "billing").await;
     let completed = bench.completed("evt_2", "billing").await;
@@ -87,7 +87,7 @@ pub async fn each_replay_order_is_judged_alone(bench: &mut Bench) {
     );
 }
 
-/// The attempts of before stay; the dead letter of before is none any more.
+/// Earlier attempts stay; the earlier dead letter no longer counts as one.
 pub async fn history_stays_and_is_no_dead_letter(bench: &mut Bench) {
     for mode in [ReplayMode::Failed, ReplayMode::Force] {
         let id = bench.dead(&format!("{mode:?}"), "billing").await;
@@ -136,7 +136,7 @@ pub async fn a_replayed_delivery_names_its_job(bench: &mut Bench) {
     assert_eq!(bench.delivery(id, "billing").await.replay, Some(job));
 }
 
-/// A job that is interrupted repeats its last portion: what it has put back before stays as it is.
+/// An interrupted job repeats its last portion: deliveries that it has already replayed stay as they are.
 pub async fn a_job_puts_a_delivery_back_once(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     let (first, second) = (ReplayJobId(bench.id()), ReplayJobId(bench.id()));
@@ -156,7 +156,7 @@ pub async fn a_job_puts_a_delivery_back_once(bench: &mut Bench) {
     }
 }
 
-/// Whatever else put it back meanwhile.
+/// Even if something else replayed it in the meantime.
 pub async fn a_job_puts_a_delivery_back_once_whoever_else_does(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     let (first, second) = (ReplayJobId(bench.id()), ReplayJobId(bench.id()));

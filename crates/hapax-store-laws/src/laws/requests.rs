@@ -1,4 +1,4 @@
-//! Requests: several events each, answered in order, each failing alone, never half.
+//! Requests: several events each, answered in order, each failing alone, never half written.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use hapax_core::{EventIds, Identity, NewEvent, SystemRandom};
 use crate::Bench;
 use crate::bench::{Draft, Must};
 
-/// One answer for each request, one claim for each event, in the order asked.
+/// One answer per request, one claim per event, in the given order.
 pub async fn answers_come_in_the_order_of_requests_and_events(bench: &mut Bench) {
     let known = bench.stored(bench.event("known")).await;
     let request = |bench: &Bench, names: &[&str]| AcceptRequest {
@@ -49,8 +49,8 @@ pub async fn a_redelivered_request_adds_only_what_is_missing(bench: &mut Bench) 
     assert_eq!(bench.lease_many("billing", 100).await.len(), 3);
 }
 
-/// A request that cannot be written does not take its neighbours along. An id of ours that already
-/// belongs to another event is such a request in every store.
+/// A request that cannot be written does not fail its neighbours. In every store, a request with a Hapax id that
+/// already belongs to another event is such a request.
 pub async fn a_request_that_fails_fails_alone(bench: &mut Bench) {
     let taken = bench.stored(bench.event("taken").body("taken")).await;
     let poison = bench
@@ -77,7 +77,7 @@ pub async fn a_request_that_fails_fails_alone(bench: &mut Bench) {
     assert_eq!(leased.len(), 2, "only the neighbours make work");
 }
 
-/// Ids of two processes may agree in time and counter: both events are stored and found.
+/// Ids of two processes may have the same time and counter: both events are stored and found.
 pub async fn ids_of_the_same_moment_do_not_collide(bench: &mut Bench) {
     let random = SystemRandom::new();
     let draft = |name: &str| Draft::new(&EventIds::default(), &random, Identity::new("shop", name));
@@ -106,7 +106,7 @@ pub async fn ids_of_the_same_moment_do_not_collide(bench: &mut Bench) {
     assert_eq!(bench.lease_many("billing", 10).await.len(), 4);
 }
 
-/// A caller that goes away leaves an event that is whole or absent.
+/// If the caller disappears, an event is stored completely or not at all.
 pub async fn an_accept_whose_caller_is_gone_happens_whole_or_not_at_all(bench: &mut Bench) {
     for round in 0..20 {
         let event = bench

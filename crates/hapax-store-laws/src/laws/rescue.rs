@@ -1,4 +1,4 @@
-//! Rescue: a lease that ends without a word is lost, and three losses are enough.
+//! Rescue: a lease that expires without a report is lost, and three losses are enough.
 
 use hapax_core::store::{Candidates, DeliveryView, LOST_MAX, ReplayMode, Rescued, Written};
 use hapax_core::{AttemptOutcome, DeliveryState, ErrorClass, EventId};
@@ -6,7 +6,7 @@ use hapax_core::{AttemptOutcome, DeliveryState, ErrorClass, EventId};
 use crate::Bench;
 use crate::bench::{LONG, Must, again};
 
-/// What an expired lease becomes.
+/// The effect of an expired lease.
 pub async fn an_expired_lease_is_a_loss_and_not_an_attempt(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.run("billing", again()).await;
@@ -32,7 +32,7 @@ pub async fn an_expired_lease_is_a_loss_and_not_an_attempt(bench: &mut Bench) {
     );
 }
 
-/// Nothing is taken from a holder in time.
+/// Nothing is taken from a holder whose lease has not expired.
 pub async fn a_live_lease_is_not_taken_back(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
@@ -41,7 +41,7 @@ pub async fn a_live_lease_is_not_taken_back(bench: &mut Bench) {
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
-/// Extending moves the end to the new duration from now, also nearer.
+/// Extending sets the end to the new duration from now, even if that is earlier.
 pub async fn an_extended_lease_ends_when_it_was_extended_to(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease_briefly("billing").await;
@@ -56,7 +56,7 @@ pub async fn an_extended_lease_ends_when_it_was_extended_to(bench: &mut Bench) {
     assert_eq!(bench.rescue().await.len(), 1, "the last extension counts");
 }
 
-/// A payload that takes its worker down every time is given up.
+/// A payload that kills its worker every time becomes a dead letter.
 pub async fn a_delivery_lost_three_times_is_dead(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let view = lose_for_good(bench, id).await;
@@ -69,7 +69,7 @@ pub async fn a_delivery_lost_three_times_is_dead(bench: &mut Bench) {
     }
 }
 
-/// A replay of a lost delivery starts again, with all its chances.
+/// A replay of a lost delivery starts over, with all its chances.
 pub async fn a_lost_delivery_can_be_replayed_with_all_its_chances(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     lose_for_good(bench, id).await;
@@ -82,7 +82,7 @@ pub async fn a_lost_delivery_can_be_replayed_with_all_its_chances(bench: &mut Be
     assert_eq!(lose_for_good(bench, id).await.state, DeliveryState::Dead);
 }
 
-/// What is handed over at accept can be lost as well.
+/// A delivery leased at accept can be lost as well.
 pub async fn a_handed_over_delivery_is_rescued_like_any_other(bench: &mut Bench) {
     let id = bench
         .stored(bench.event("evt_1").handed_to("billing", bench.short()))
@@ -93,7 +93,7 @@ pub async fn a_handed_over_delivery_is_rescued_like_any_other(bench: &mut Bench)
     assert_eq!((leased.event.id, leased.attempt, leased.lost), (id, 1, 1));
 }
 
-/// Never more than asked for; each expired lease once.
+/// Never more than requested; each expired lease once.
 pub async fn the_limit_of_a_rescue_is_kept(bench: &mut Bench) {
     for n in 0..5 {
         bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await;
@@ -113,7 +113,7 @@ pub async fn the_limit_of_a_rescue_is_kept(bench: &mut Bench) {
     assert_eq!(bench.rescue().await, []);
 }
 
-/// Two rescuers at once count one loss.
+/// Two concurrent rescues count one loss.
 pub async fn concurrent_rescues_count_each_loss_once(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.lease_briefly("billing").await;

@@ -1,4 +1,4 @@
-//! Resealing: rows get another stored form, each where it is still as it was, and nothing else changes.
+//! Resealing: rows are rewritten, each only if it is unchanged, and nothing else changes.
 
 use std::time::Duration;
 
@@ -13,14 +13,15 @@ use crate::Bench;
 use crate::bench::Must;
 use crate::clock::START;
 
-/// Hashes, headers, bodies, indexed values, answers, conflicts and remembered bodies: all change at once, and alone.
+/// Hashes, headers, bodies, indexed values, responses, conflicts and remembered bodies: all change at once, and nothing
+/// else.
 pub async fn rows_get_another_form_and_nothing_else_changes(bench: &mut Bench) {
     fill(bench).await;
     let (before, after) = changed(bench.records().await);
     let rows = before.iter().zip(&after).flat_map(|pair| rows(pair.0, pair.1));
     let rows: Vec<Resealed> = rows.collect();
     assert_eq!(rows.len(), 6, "one of each");
-    // The second time nothing is as it was.
+    // The second time, no row is still as it was read.
     for _ in 0..2 {
         bench.store.reseal(rows.clone()).await.must();
         assert_eq!(bench.records().await, after);
@@ -32,7 +33,7 @@ pub async fn rows_get_another_form_and_nothing_else_changes(bench: &mut Bench) {
     assert_eq!(copy, Claim::Seen(entry), "it is known as before");
 }
 
-/// Someone else was faster: their row stays.
+/// If another writer was faster, its row stays.
 pub async fn a_row_that_has_changed_since_stays_as_it_is(bench: &mut Bench) {
     fill(bench).await;
     let stored = bench.records().await;
@@ -56,7 +57,7 @@ pub async fn a_row_that_has_changed_since_stays_as_it_is(bench: &mut Bench) {
     assert_eq!(bench.records().await, stored);
 }
 
-/// What is gone does not come back.
+/// Deleted rows do not come back.
 pub async fn what_is_gone_is_not_resealed(bench: &mut Bench) {
     fill(bench).await;
     let stored = bench.records().await;
@@ -81,7 +82,7 @@ pub async fn what_is_gone_is_not_resealed(bench: &mut Bench) {
     assert_eq!(bench.records().await, stored);
 }
 
-/// A body is found under its new name alone, and is still its first event's.
+/// A body is found only under its new name, and still belongs to its first event.
 pub async fn a_renamed_body_is_still_claimed(bench: &mut Bench) {
     let first = bench.event("one").body("same").holding_same_body().build();
     bench.accept(first.clone().into()).await;
@@ -119,7 +120,7 @@ pub async fn a_renamed_body_is_still_claimed(bench: &mut Bench) {
     );
 }
 
-/// A name that is known already keeps its event.
+/// A name that is already known keeps its event.
 pub async fn a_body_that_is_known_by_its_new_name_loses_the_old_one(bench: &mut Bench) {
     let (one, two) = (
         bench.event("one").body("one").build(),
@@ -184,7 +185,7 @@ async fn fill(bench: &Bench) {
     bench.store.note_bodies(vec![note]).await.must();
 }
 
-/// As they are, and with everything in another form.
+/// The records as they are, and the same with everything rewritten.
 fn changed(records: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
     let after = records.iter().cloned().map(|mut record| {
         match &mut record {
@@ -228,7 +229,7 @@ fn change(identity: &mut IdentityRecord) {
     }
 }
 
-/// What turns a record into another.
+/// The changes that turn one record into another.
 fn rows(before: &Record, after: &Record) -> Vec<Resealed> {
     let (before, after) = match (before, after) {
         (Record::Identity(before), Record::Identity(after)) => (before, after),

@@ -1,4 +1,4 @@
-//! Same body: where a source holds them, a body that came before under another id waits for an operator.
+//! Same body: if a source asks for it, an event whose body arrived before under another id waits for an operator.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const RELEASED: Replayed = Replayed::Again {
     generation: Generation(0),
 };
 
-/// The first runs, the second is held: stored, flagged, shown as held, and leased by no one.
+/// The first runs, the second is held: stored, flagged, shown as held, and never leased.
 pub async fn a_body_under_another_id_is_held(bench: &mut Bench) {
     let first = bench.stored(same(bench, "one").to("billing")).await;
     let second = bench
@@ -42,7 +42,7 @@ pub async fn a_body_under_another_id_is_held(bench: &mut Bench) {
     assert!(bench.list(&dead, 10).await.is_empty(), "nothing was given up");
 }
 
-/// Neither in one request, nor in one batch, nor when many come at once, do two run.
+/// Two never run: not in one request, not in one batch, and not when many arrive at once.
 pub async fn of_one_body_under_many_ids_at_once_one_runs(bench: &mut Bench) {
     let drafts = (0..4).map(|number| same(bench, &format!("together {number}")).to("billing"));
     bench.accept_together(drafts.collect()).await;
@@ -69,7 +69,7 @@ pub async fn of_one_body_under_many_ids_at_once_one_runs(bench: &mut Bench) {
     assert_eq!(bench.lease_many("race", 20).await.len(), 1);
 }
 
-/// A copy is a copy, of the one that runs and of one that is held.
+/// A duplicate is a duplicate, of a running event and of a held one.
 pub async fn copies_of_a_held_body_are_copies(bench: &mut Bench) {
     let first = bench.stored(same(bench, "one").to("billing")).await;
     let second = bench.stored(same(bench, "two").to("billing")).await;
@@ -81,7 +81,7 @@ pub async fn copies_of_a_held_body_are_copies(bench: &mut Bench) {
     assert_eq!(bench.lease_many("billing", 10).await.len(), 1);
 }
 
-/// Scopes and bodies are apart, and who does not ask for it is not held.
+/// Scopes and bodies are separate, and sources that do not ask for it are not affected.
 pub async fn only_the_same_body_of_a_scope_is_held(bench: &mut Bench) {
     bench.stored(same(bench, "one").to("billing")).await;
     let unlike = bench.event("unlike").body("unlike").holding_same_body();
@@ -94,7 +94,7 @@ pub async fn only_the_same_body_of_a_scope_is_held(bench: &mut Bench) {
     assert_eq!(bench.lease_many("mail", 10).await.len(), 3);
 }
 
-/// What was noted after the fact is known, too: a source may begin to hold at any time.
+/// A body noted after the fact counts, too: a source may start to hold at any time.
 pub async fn a_body_that_was_noted_is_held(bench: &mut Bench) {
     let first = bench.event("one").body("same").to("billing").build();
     bench.store.note_bodies(vec![BodyNote::of(&first)]).await.must();
@@ -103,7 +103,7 @@ pub async fn a_body_that_was_noted_is_held(bench: &mut Bench) {
     is_held(bench, second, id).await;
 }
 
-/// Released once, by that order alone; then it runs like any other.
+/// It is released once, only by that order; then it runs like any other.
 pub async fn a_held_event_runs_once_it_is_released(bench: &mut Bench) {
     bench.stored(same(bench, "one")).await;
     let held = bench.stored(same(bench, "two").to("billing")).await;
@@ -117,7 +117,7 @@ pub async fn a_held_event_runs_once_it_is_released(bench: &mut Bench) {
     assert_eq!(bench.replay(held, ReplayMode::Held).await, Replayed::Nothing);
 }
 
-/// Releasing reaches nothing else.
+/// Releasing affects nothing else.
 pub async fn only_what_is_held_is_released(bench: &mut Bench) {
     let dead = bench.dead("dead", "billing").await;
     let done = bench.completed("done", "billing").await;
@@ -126,7 +126,7 @@ pub async fn only_what_is_held_is_released(bench: &mut Bench) {
     }
 }
 
-/// A held event that was discarded is put back by no replay of dead letters; a release reaches it.
+/// A replay of dead letters does not put back a discarded held event; a release does.
 pub async fn a_discarded_held_event_stays_so(bench: &mut Bench) {
     bench.stored(same(bench, "one")).await;
     let held = bench.stored(same(bench, "two").to("billing")).await;
@@ -138,7 +138,8 @@ pub async fn a_discarded_held_event_stays_so(bench: &mut Bench) {
     assert_eq!(bench.replay(held, ReplayMode::Held).await, RELEASED);
 }
 
-/// A held event does not stop its lane, whatever a dead one does there, and is released in the place of its acceptance.
+/// A held event does not block its lane, whatever dead ones do there, and is released at the position of its
+/// acceptance.
 pub async fn a_held_event_is_in_no_lanes_way(bench: &mut Bench) {
     let in_lane = |name: &str, body: &str| {
         let draft = bench.event(name).body(body.to_owned()).holding_same_body();
@@ -158,7 +159,7 @@ pub async fn a_held_event_is_in_no_lanes_way(bench: &mut Bench) {
     }
 }
 
-/// A forgotten identity brings its own body again: that is no other id.
+/// A forgotten identity may bring its own body again: that is not another id.
 pub async fn a_forgotten_identity_keeps_its_body(bench: &mut Bench) {
     bench.stored(same(bench, "one").to("billing")).await;
     bench.run("billing", AttemptOutcome::Completed).await;
@@ -178,7 +179,7 @@ pub async fn a_forgotten_identity_keeps_its_body(bench: &mut Bench) {
     }
 }
 
-/// What is held goes with the dead letters; the claim goes with the window of the first one's ledger entry.
+/// A held event is purged with the dead letters; the claim is purged with the window of the first event's ledger entry.
 pub async fn a_held_event_is_kept_as_long_as_a_dead_letter(bench: &mut Bench) {
     bench.stored(same(bench, "one")).await;
     let held = bench.stored(same(bench, "two").to("billing")).await;
@@ -208,7 +209,7 @@ pub async fn what_is_held_survives_a_restart(bench: &mut Bench) {
     is_held(bench, third, first).await;
 }
 
-/// Sent to a destination by name, a held delivery stays held.
+/// A replay to a named destination leaves a held delivery held.
 pub async fn a_held_delivery_is_not_replayed_by_its_destination(bench: &mut Bench) {
     bench.stored(same(bench, "one")).await;
     let held = bench.stored(same(bench, "two").to("billing")).await;

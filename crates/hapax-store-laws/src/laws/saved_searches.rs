@@ -1,4 +1,4 @@
-//! Saved searches: queries with names, a bounded number of them.
+//! Saved searches: queries with names, up to a limit.
 
 use hapax_core::store::{SAVED_SEARCHES_MAX, SavedSearch};
 
@@ -6,7 +6,7 @@ use crate::Bench;
 use crate::bench::Must;
 use crate::clock::START;
 
-/// A search comes back as it was saved, by name, across restarts; one of the same name replaces it.
+/// A search is returned as it was saved, by name, across restarts; one with the same name replaces it.
 pub async fn views_are_kept_by_name_over_a_restart(bench: &mut Bench) {
     for (name, query) in [
         ("zebra", "status:dead"),
@@ -57,7 +57,7 @@ pub async fn a_view_is_deleted_once(bench: &mut Bench) {
     );
 }
 
-/// When there is no room, only what has the name of one that is kept is taken.
+/// When there is no room, only an existing search can be replaced.
 pub async fn at_most_so_many_views_are_kept(bench: &mut Bench) {
     for number in 0..SAVED_SEARCHES_MAX {
         let kept = bench

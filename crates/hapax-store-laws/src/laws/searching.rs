@@ -1,4 +1,4 @@
-//! Searching: every filter finds what it says, alone and together, over pages of any size.
+//! Searching: every filter finds what it says, alone and combined, over pages of any size.
 
 use hapax_core::store::{
     BodyTerm, ConflictingBody, DuplicateCount, DuplicateNote, EventQuery, Forgotten, Has, IndexedValue,
@@ -10,7 +10,7 @@ use crate::Bench;
 use crate::bench::Must;
 use crate::clock::START;
 
-/// By destination: whatever has become of the delivery.
+/// By destination, whatever happened to the delivery.
 pub async fn events_are_found_by_where_they_went(bench: &mut Bench) {
     let done = bench.completed("done", "billing").await;
     let dead = died(bench, "dead", "billing", ErrorClass::Refused).await;
@@ -29,7 +29,7 @@ pub async fn events_are_found_by_where_they_went(bench: &mut Bench) {
         ..to("billing")
     };
     finds(bench, &pending, &[both]).await;
-    // Given up elsewhere and done here: it went here all the same.
+    // Dead elsewhere and completed here: it went here all the same.
     let reason = ErrorClass::Refused;
     assert_eq!(bench.run("audit", AttemptOutcome::Dead { reason }).await, other);
     assert_eq!(bench.run("audit", AttemptOutcome::Dead { reason }).await, both);
@@ -41,7 +41,7 @@ pub async fn events_are_found_by_where_they_went(bench: &mut Bench) {
     finds(bench, &given_up, &[both, dead]).await;
 }
 
-/// By why a delivery was given up; together with a destination, that one's delivery.
+/// By why a delivery died; combined with a destination, only that destination's delivery counts.
 pub async fn events_are_found_by_why_they_were_given_up(bench: &mut Bench) {
     let timeout = died(bench, "timeout", "billing", ErrorClass::Timeout).await;
     let refused = died(bench, "refused", "billing", ErrorClass::Refused).await;
@@ -74,7 +74,7 @@ pub async fn events_are_found_by_why_they_were_given_up(bench: &mut Bench) {
     finds(bench, &ask(Some("billing"), why, None), &[]).await;
 }
 
-/// By the number of copies, both ends included, also of an identity that was forgotten and taken again.
+/// By the number of duplicates, both ends included, also for an identity that was forgotten and taken again.
 pub async fn events_are_found_by_their_copies(bench: &mut Bench) {
     let mut events = Vec::new();
     for copies in 0..4 {
@@ -101,7 +101,7 @@ pub async fn events_are_found_by_their_copies(bench: &mut Bench) {
     finds(bench, &ask(4, None), &[again, id(1)]).await;
 }
 
-/// By another body under the same id.
+/// By having a conflict.
 pub async fn events_are_found_by_their_conflicts(bench: &mut Bench) {
     let one = bench.event("one").build();
     let two = bench.event("two").build();
@@ -130,7 +130,7 @@ pub async fn events_are_found_by_their_conflicts(bench: &mut Bench) {
     finds(bench, &ask(Some("bank")), &[]).await;
 }
 
-/// By the sender's id, or by ours.
+/// By the provider's id, or by the Hapax id.
 pub async fn events_are_found_by_either_id(bench: &mut Bench) {
     let one = bench.stored(bench.event("one")).await;
     let two = bench.stored(bench.event(&one.to_string())).await;
@@ -144,7 +144,7 @@ pub async fn events_are_found_by_either_id(bench: &mut Bench) {
     finds(bench, &ask(bench.id().to_string()), &[]).await;
 }
 
-/// By values in bodies, which are read one after the other and counted.
+/// By values in bodies, which are read one after another and counted.
 pub async fn events_are_found_by_values_in_their_bodies(bench: &mut Bench) {
     let one = bench
         .stored(bench.event("one").body(r#"{"a":{"id":"x"},"n":1}"#))
@@ -174,7 +174,7 @@ pub async fn events_are_found_by_values_in_their_bodies(bench: &mut Bench) {
     assert_eq!((page.events.len(), page.bodies_read), (1, 1));
 }
 
-/// By an indexed value: only what was accepted with it, and only where the body has it, too.
+/// By an indexed value: only events accepted with it, and only if the body has it, too.
 pub async fn indexed_values_are_found_without_reading_other_bodies(bench: &mut Bench) {
     let with_id = |name: &str, id: &str| bench.event(name).body(format!("{{\"id\":\"{id}\"}}"));
     bench.stored(with_id("unindexed", "x")).await;
@@ -208,7 +208,7 @@ pub async fn indexed_values_are_found_without_reading_other_bodies(bench: &mut B
     finds(bench, &unknown, &[]).await;
 }
 
-/// A source or a type that few events have is found on the first page.
+/// A rare source or type is found on the first page.
 pub async fn sources_and_types_are_found_alone_and_together(bench: &mut Bench) {
     let rare = bench
         .stored(bench.event("rare").of_type("rare.one").from_source("bank"))
@@ -241,7 +241,7 @@ pub async fn sources_and_types_are_found_alone_and_together(bench: &mut Bench) {
     finds(bench, &ask(Some("shop"), None), &expected).await;
 }
 
-/// Over pages of any size, the same is found, each once, newest first.
+/// Pages of any size find the same events, each once, newest first.
 async fn finds(bench: &Bench, query: &EventQuery, expected: &[EventId]) {
     for limit in [1, 2, 100] {
         let found = bench.list(query, limit).await;
@@ -273,7 +273,7 @@ fn term(pointer: &str, value: &str) -> BodyTerm {
     }
 }
 
-/// An event that was given up for this.
+/// An event whose delivery died of this error.
 async fn died(bench: &Bench, event_id: &str, destination: &str, reason: ErrorClass) -> EventId {
     let id = bench.stored(bench.event(event_id).to(destination)).await;
     assert_eq!(bench.run(destination, AttemptOutcome::Dead { reason }).await, id);

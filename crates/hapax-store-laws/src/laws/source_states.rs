@@ -1,11 +1,11 @@
-//! What sources keep besides their events.
+//! Values that sources keep in addition to their events.
 
 use hapax_core::store::SourceState;
 
 use crate::Bench;
 use crate::bench::Must;
 
-/// By source and name, the last value of each, across restarts.
+/// The last value of each source and name survives restarts.
 pub async fn values_of_sources_are_kept_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.source_states().await.must(), []);
     for state in [
@@ -25,7 +25,7 @@ pub async fn values_of_sources_are_kept_over_a_restart(bench: &mut Bench) {
     assert_eq!(unknown, None, "another source's is another");
 }
 
-/// Of several that take one value, one succeeds; the others put nothing.
+/// If several take the same value, one succeeds; the others store nothing.
 pub async fn a_value_of_a_source_is_taken_once(bench: &mut Bench) {
     bench
         .store

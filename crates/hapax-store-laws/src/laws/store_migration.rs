@@ -1,4 +1,4 @@
-//! Copies: what one store hands over, another takes in, whole, once, and in order.
+//! Store migration: what one store exports, another imports, completely, once, and in order.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::Bench;
 use crate::bench::store_migration::{exported, import};
 use crate::bench::{ALL, LONG, Must, again, dead};
 
-/// Every look at a copy is a look at the original.
+/// Every read of the migrated store gives the same result as the original.
 pub async fn what_was_copied_looks_the_same(bench: &mut Bench) {
     let filled = store_migration_reads::fill(bench).await;
     let (before, records) = (Looks::at(bench, &filled).await, bench.records().await);
@@ -25,7 +25,7 @@ pub async fn what_was_copied_looks_the_same(bench: &mut Bench) {
     assert_eq!(Looks::at(bench, &filled).await, before);
 }
 
-/// The same by way of another kind of store: nothing in a record belongs to one kind alone.
+/// The same through another kind of store: nothing in a record is specific to one kind.
 pub async fn a_copy_by_way_of_another_kind_of_store_looks_the_same(bench: &mut Bench) {
     let filled = store_migration_reads::fill(bench).await;
     let before = Looks::at(bench, &filled).await;
@@ -33,7 +33,7 @@ pub async fn a_copy_by_way_of_another_kind_of_store_looks_the_same(bench: &mut B
     assert_eq!(Looks::at(bench, &filled).await, before);
 }
 
-/// Pages of one and pages of many are the same records in the one order that all stores share.
+/// Pages of one and pages of many have the same records, in the order that all stores share.
 pub async fn pages_of_any_size_hand_over_the_same(bench: &mut Bench) {
     store_migration_reads::fill(bench).await;
     let whole = bench.records().await;
@@ -46,7 +46,7 @@ pub async fn pages_of_any_size_hand_over_the_same(bench: &mut Bench) {
     assert_eq!(kinds.len(), 5, "something of every kind");
 }
 
-/// A page is bounded in bytes too, and nothing is left out where it ends.
+/// A page is bounded in bytes too, and nothing is lost where it ends.
 pub async fn a_page_of_large_payloads_ends_early(bench: &mut Bench) {
     for n in 0..4 {
         let draft = bench.event(&format!("evt_{n}"));
@@ -61,7 +61,7 @@ pub async fn a_page_of_large_payloads_ends_early(bench: &mut Bench) {
     assert_eq!(bench.records().await, records);
 }
 
-/// Taking the same in again changes nothing, even where the copy has moved on.
+/// Importing the same records again changes nothing, even if the store has been used since.
 pub async fn taking_in_twice_changes_nothing(bench: &mut Bench) {
     let filled = store_migration_reads::fill(bench).await;
     let (mark, pages) = exported(&*bench.store, ALL).await;
@@ -78,7 +78,7 @@ pub async fn taking_in_twice_changes_nothing(bench: &mut Bench) {
     assert_eq!(Looks::at(bench, &filled).await, before);
 }
 
-/// What was accepted before the copy is a duplicate after it, by whichever id it comes.
+/// An event accepted before the migration is a duplicate after it, whatever new id it arrives with.
 pub async fn a_copied_identity_is_a_duplicate(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     let known = bench.look_up("evt_1").await.must();
@@ -91,7 +91,7 @@ pub async fn a_copied_identity_is_a_duplicate(bench: &mut Bench) {
     assert!(bench.lease("billing").await.is_none());
 }
 
-/// Unfinished work goes on in the copy, under its key, with its attempts counted, and is done once.
+/// Unfinished deliveries continue after the migration, under their keys, with their attempts counted, and run once.
 pub async fn copied_work_is_leased_and_finished(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let key = bench.delivery(id, "billing").await.idempotency_key;
@@ -112,7 +112,7 @@ pub async fn copied_work_is_leased_and_finished(bench: &mut Bench) {
     );
 }
 
-/// A lease does not go along: what ran waits, due now, and its attempt does not count.
+/// Leases are not migrated: a running delivery waits, due now, and its attempt does not count.
 pub async fn what_ran_waits_in_the_copy(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let ran = bench.lease("billing").await.must();
@@ -128,7 +128,7 @@ pub async fn what_ran_waits_in_the_copy(bench: &mut Bench) {
     assert!(leased.token > ran.token);
 }
 
-/// Tokens of the copy are greater than every one of the original.
+/// Tokens after a migration are greater than every token of the original.
 pub async fn tokens_of_a_copy_are_greater_than_all_before(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
     let mut last = None;
@@ -141,7 +141,7 @@ pub async fn tokens_of_a_copy_are_greater_than_all_before(bench: &mut Bench) {
     assert!(Some(bench.lease("billing").await.must().token) > last);
 }
 
-/// A lane goes on in its order; who comes later stands behind.
+/// A lane keeps its order; later deliveries come behind.
 pub async fn lanes_keep_their_order_in_a_copy(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Hold).await;
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
@@ -157,7 +157,7 @@ pub async fn lanes_keep_their_order_in_a_copy(bench: &mut Bench) {
     }
 }
 
-/// A dead head holds its lane in the copy too, and is replayed in its place.
+/// A dead head still holds its lane, and is replayed in its position.
 pub async fn a_dead_head_holds_its_lane_in_a_copy(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     assert_eq!(bench.run("orders", dead()).await, ids[0]);
@@ -168,7 +168,7 @@ pub async fn a_dead_head_holds_its_lane_in_a_copy(bench: &mut Bench) {
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[1]);
 }
 
-/// A lost lease stays lost: what may kill its worker is still leased apart.
+/// A lost lease stays lost: a delivery that may kill its worker is still leased separately.
 pub async fn a_suspect_stays_a_suspect_in_a_copy(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
     bench.lease_briefly("billing").await;
@@ -180,7 +180,7 @@ pub async fn a_suspect_stays_a_suspect_in_a_copy(bench: &mut Bench) {
     assert_eq!(suspects.first().map(|leased| leased.lost), Some(1));
 }
 
-/// The tombstone goes along with the generation that the next event gets.
+/// The tombstone is migrated with the generation of the next event.
 pub async fn a_forgotten_identity_stays_forgotten(bench: &mut Bench) {
     bench.completed("evt_1", "billing").await;
     bench.store.forget(&Identity::new("shop", "evt_1")).await.must();
@@ -194,7 +194,7 @@ pub async fn a_forgotten_identity_stays_forgotten(bench: &mut Bench) {
     assert!(matches!(bench.accept(bench.event("evt_1")).await, Claim::Seen(_)));
 }
 
-/// What was copied goes when its window is over, the ledger entry without its event too.
+/// Migrated events are purged when their window ends, and so are ledger entries without events.
 pub async fn a_copy_is_purged_like_the_original(bench: &mut Bench) {
     store_migration_reads::ledger_only(bench, "gone").await;
     bench.completed("kept", "billing").await;
@@ -204,7 +204,7 @@ pub async fn a_copy_is_purged_like_the_original(bench: &mut Bench) {
     assert!(bench.store.census().await.must().is_empty());
 }
 
-/// A copy that was stopped says how far it came, and of which store it is.
+/// An interrupted migration knows its position and the store that it came from.
 pub async fn a_stopped_copy_goes_on_where_it_stopped(bench: &mut Bench) {
     let filled = store_migration_reads::fill(bench).await;
     let before = Looks::at(bench, &filled).await;
@@ -227,7 +227,7 @@ pub async fn a_stopped_copy_goes_on_where_it_stopped(bench: &mut Bench) {
     assert_eq!(Looks::at(bench, &filled).await, before);
 }
 
-/// A store that holds anything takes no copy; nor does one that was not asked to.
+/// A store that is not empty refuses a migration; so does one where none was started.
 pub async fn only_an_empty_store_takes_a_copy(bench: &mut Bench) {
     bench.completed("evt_1", "billing").await;
     let (mark, pages) = exported(&*bench.store, ALL).await;
@@ -247,7 +247,7 @@ pub async fn only_an_empty_store_takes_a_copy(bench: &mut Bench) {
     );
 }
 
-/// A store is told from every other, for as long as it lives.
+/// A store's origin is unique and never changes.
 pub async fn a_store_knows_itself(bench: &mut Bench) {
     let origin = bench.store.origin().await.must();
     bench.stored(bench.event("evt_1")).await;

@@ -1,4 +1,4 @@
-//! A store with something of everything, and all there is to see of it: what laws about copies compare.
+//! A store with something of everything, and everything that can be read from it: what the migration laws compare.
 
 use std::time::Duration;
 
@@ -30,14 +30,14 @@ const IDS: [&str; 13] = [
     "discarded",
 ];
 
-/// What a filled store has, to look it up again.
+/// The contents of a filled store, to look them up again.
 pub(super) struct Filled {
     events: Vec<EventId>,
     job: ReplayJobId,
     conflict: (EventId, BodyHash),
 }
 
-/// All there is to see. Attempts keep their tokens, so that these are compared as well.
+/// Everything that can be read. Attempts keep their tokens, so that these are compared as well.
 #[derive(Debug, PartialEq)]
 pub(super) struct Looks {
     events: Vec<String>,
@@ -88,7 +88,7 @@ impl Looks {
     }
 }
 
-/// What is looked up and not read: events with copies, with conflicts, and by an indexed value.
+/// Events found by index: with duplicates, with conflicts, and by an indexed value.
 async fn found(bench: &Bench) -> Vec<Vec<EventId>> {
     let queries = [
         EventQuery {
@@ -121,12 +121,12 @@ fn indexed_term() -> BodyTerm {
     }
 }
 
-/// Everything about an event: records have no equality of their own.
+/// Everything about an event as text: records do not implement equality.
 fn in_words(record: Option<&EventRecord>) -> String {
     format!("{record:?}")
 }
 
-/// A job that goes on in a copy begins its walk again.
+/// A job that resumes after a migration begins its walk again.
 fn walked_again(job: ReplayJob) -> ReplayJob {
     ReplayJob { cursor: None, ..job }
 }
@@ -189,7 +189,7 @@ pub(super) async fn fill(bench: &Bench) -> Filled {
     }
 }
 
-/// An identity whose event is gone.
+/// An identity whose event was purged.
 pub(super) async fn ledger_only(bench: &Bench, event_id: &str) -> EventId {
     let id = bench
         .stored(bench.event(event_id).from_source("short-lived"))
@@ -203,7 +203,7 @@ pub(super) async fn ledger_only(bench: &Bench, event_id: &str) -> EventId {
     id
 }
 
-/// An order that lets everything go.
+/// An order that purges everything.
 pub(super) fn everything() -> PurgeOrder {
     PurgeOrder {
         windows: vec![window("shop"), window("short-lived")],
@@ -221,7 +221,7 @@ fn window(source: &str) -> PurgeWindow {
     }
 }
 
-/// One identity that was forgotten, and one that came again.
+/// One identity that was forgotten, and one that was accepted again.
 async fn twice(bench: &Bench) -> Vec<EventId> {
     let mut events = Vec::new();
     for id in ["again", "forgotten"] {
@@ -243,7 +243,7 @@ async fn discarded(bench: &Bench) -> EventId {
     id
 }
 
-/// Copies, another body, and the same body under another id.
+/// Duplicates, a conflict, and the same body under another id.
 async fn beside(bench: &Bench, events: &[EventId]) -> (EventId, BodyHash) {
     let first = bench.look_up("completed").await.must();
     let claim = bench.accept(bench.event("completed")).await;
@@ -286,7 +286,7 @@ async fn beside(bench: &Bench, events: &[EventId]) -> (EventId, BodyHash) {
     conflict
 }
 
-/// A pause, entries of the audit trail, and a bulk replay that is in progress.
+/// A pause, entries of the audit trail, and a replay job in progress.
 async fn operate(bench: &Bench) -> ReplayJobId {
     let pause = Pause {
         destination: "other".into(),

@@ -1,4 +1,4 @@
-//! Tallies: copies and same bodies, gathered beside the hot path.
+//! Tallies: duplicates and same bodies, gathered off the hot path.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::Bench;
 use crate::bench::Must;
 use crate::clock::START;
 
-/// Copies add up; the last time is the latest; the newest gaps are kept.
+/// Duplicates add up; the last time is the latest; the newest gaps are kept.
 pub async fn copies_add_up(bench: &mut Bench) {
     let event = bench.event("evt_1").build();
     let other = bench.event("evt_2").build();
@@ -45,7 +45,7 @@ pub async fn copies_add_up(bench: &mut Bench) {
     assert_eq!(bench.record(other.id).await.duplicates, None);
 }
 
-/// A list shows copies, and the ledger knows them also when the payload is gone.
+/// A list shows duplicates, and the ledger knows them even when the payload is gone.
 pub async fn copies_are_listed_and_outlive_the_payload(bench: &mut Bench) {
     let event = bench.event("evt_1").build();
     bench.stored(event.clone().into()).await;
@@ -84,7 +84,7 @@ pub async fn copies_are_listed_and_outlive_the_payload(bench: &mut Bench) {
     assert_eq!(bench.store.duplicates(&other).await.must(), None);
 }
 
-/// Of the gaps only the last few stay.
+/// Only the newest gaps are kept.
 pub async fn only_the_newest_gaps_are_kept(bench: &mut Bench) {
     let event = bench.event("evt_1").build();
     bench.stored(event.clone().into()).await;
@@ -103,7 +103,7 @@ pub async fn only_the_newest_gaps_are_kept(bench: &mut Bench) {
     assert_eq!(tally.gaps_ms, newest);
 }
 
-/// Another id, the same body: the later event is flagged with an earlier one.
+/// Another id, the same body: the later event is flagged with the earlier one.
 pub async fn an_event_with_an_earlier_events_body_is_flagged(bench: &mut Bench) {
     let one = bench.stored(bench.event("one").body("same")).await;
     let two = bench.stored(bench.event("two").body("same")).await;

@@ -1,4 +1,4 @@
-//! Traffic over time: each process writes its own rows, whole.
+//! Traffic over time: each process writes its own rows, complete.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub async fn a_row_of_traffic_replaces_itself_alone(bench: &mut Bench) {
     assert_eq!(bench.store.traffic(TimeRange::Week).await.must(), []);
 }
 
-/// Rows come by slot, and sums come back as they were.
+/// Rows are ordered by slot, and sums are returned unchanged.
 pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
     let shop = Subject::Source("shop".into());
     let newest = TimeRange::Week.slot_of(bench.now().await);
@@ -48,7 +48,7 @@ pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
     full.traffic.took.count(Duration::from_millis(12));
     full.traffic.same_bodies = 3;
     for number in 0..2 * Redelivered::IDS_MAX {
-        // The longest id that there is, with what JSON escapes.
+        // The longest possible id, with characters that JSON escapes.
         let event_id = format!("{number:03}\"\\{}", "é".repeat(125));
         full.traffic.redelivered.count(&event_id);
         full.traffic
@@ -68,7 +68,7 @@ pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
     assert_eq!(found.last().must(), &full);
 }
 
-/// What no span shows any more goes with the next write.
+/// Rows too old for any range are deleted with the next write.
 pub async fn traffic_that_is_not_shown_any_more_goes(bench: &mut Bench) {
     let shop = Subject::Source("shop".into());
     let now = bench.now().await;

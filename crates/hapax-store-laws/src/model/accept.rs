@@ -1,4 +1,4 @@
-//! Accept: the claim, the payload and the work of one event.
+//! Accept: the claim, the payload and the deliveries of one event.
 
 use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry};
 use hapax_core::{DeliveryState, Generation, NewDelivery, NewEvent, StoredEvent, Timestamp};
@@ -6,7 +6,7 @@ use hapax_core::{DeliveryState, Generation, NewDelivery, NewEvent, StoredEvent, 
 use super::state::{Delivery, EventRow, Forgotten, LedgerRow, State};
 
 impl State {
-    /// One request; nothing of it is written where one of its events cannot be.
+    /// One request; nothing of it is written if one of its events cannot be.
     pub(super) fn accept(&mut self, now: Timestamp, request: AcceptRequest) -> Result<Vec<Claim>, Error> {
         for event in &request.events {
             if let Some(known) = self.events.get(&event.id)
@@ -72,7 +72,7 @@ impl State {
     }
 }
 
-/// Runs a delivery at once where it is handed over.
+/// Starts a delivery at once if it is leased with the accept.
 fn start(delivery: &mut Delivery, now: Timestamp, new: &NewDelivery) -> Option<Handed> {
     let terms = new.hand_over?;
     delivery.state = DeliveryState::Running;

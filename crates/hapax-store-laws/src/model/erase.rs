@@ -1,4 +1,4 @@
-//! Erase: what an event brought goes, and that it came stays known.
+//! Erase: an event's contents are deleted, but the event stays known.
 
 use hapax_core::store::{Erased, Unfinished};
 use hapax_core::{DeliveryState, DestinationId, EventId, Headers, Timestamp};

@@ -1,4 +1,4 @@
-//! Finish: what becomes of a delivery after an attempt, and of its lane.
+//! Finish: what happens to a delivery after an attempt, and to its lane.
 
 use hapax_core::store::{AttemptView, Report, Written};
 use hapax_core::{AttemptOutcome, DeliveryState, DestinationId, ErrorClass, EventId, OnDead, Timestamp};
@@ -37,7 +37,7 @@ impl State {
         Written::Applied
     }
 
-    /// Makes a delivery dead; its lane waits or goes on.
+    /// Makes a delivery dead; its lane waits or continues.
     pub(super) fn bury(
         &mut self,
         now: Timestamp,
@@ -52,13 +52,13 @@ impl State {
         delivery.error = Some(reason);
         match delivery.lane.clone() {
             None => {}
-            // It holds up those after it; one that was put back before it may go on.
+            // It blocks those after it; one that was replayed before it may continue.
             Some(lane) if lane.on_dead == OnDead::Hold => self.promote(now, destination, &lane.key),
             Some(_) => self.leave(now, event, destination),
         }
     }
 
-    /// A delivery that is dead from the start, because of its event's body, and in no lane.
+    /// Makes a delivery dead from the start, because of its event's body, and in no lane.
     pub(super) fn hold(&mut self, now: Timestamp, event: EventId, destination: &DestinationId) {
         self.end(now, event, destination, DeliveryState::Dead);
         if let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) {

@@ -1,4 +1,4 @@
-//! Lanes: who is in one, in which order, and that only the head is due.
+//! Lanes: their members, their order, and that only the head is due.
 
 use hapax_core::{DeliveryState, DestinationId, EventId, Lane, Timestamp};
 
@@ -29,7 +29,7 @@ impl State {
         }
     }
 
-    /// Takes a delivery out of its lane, whose next one is then due.
+    /// Removes a delivery from its lane, whose next one is then due.
     pub(super) fn leave(&mut self, now: Timestamp, event: EventId, destination: &DestinationId) {
         let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) else {
             return;
@@ -40,7 +40,8 @@ impl State {
         }
     }
 
-    /// Makes the head of a lane due, unless it is dead or another keeps its turn. One that is due and pending gives way.
+    /// Makes the head of a lane due, unless it is dead or another keeps its turn. A delivery that is due and pending
+    /// gives way.
     pub(super) fn promote(&mut self, now: Timestamp, destination: &DestinationId, key: &str) {
         let members = self.deliveries.iter_mut().filter(|((_, to), delivery)| {
             to == destination

@@ -117,7 +117,7 @@ impl State {
             .collect()
     }
 
-    /// Everything that runs, the lease that ends first, first.
+    /// Every running delivery, the lease that ends first, first.
     pub(super) fn running(&self) -> Vec<(Timestamp, EventId, DestinationId)> {
         let mut running: Vec<_> = self
             .deliveries

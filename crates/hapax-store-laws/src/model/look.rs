@@ -1,4 +1,4 @@
-//! Looking: one event, pages of events, finished deliveries, and counts.
+//! Reading: one event, pages of events, finished deliveries, and counts.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ impl State {
         page
     }
 
-    /// Whether everything but the body fits.
+    /// Whether everything but the body matches.
     fn fits(&self, query: &EventQuery, row: &EventRow) -> bool {
         let event = &row.event;
         let is_named =
@@ -227,7 +227,7 @@ const fn is_after(order: ListOrder, sequence: u64, cursor: u64) -> bool {
     }
 }
 
-/// Whether the value that is looked up in an index was put there when the event came.
+/// Whether the searched value was indexed when the event arrived.
 fn fits_index(query: &EventQuery, row: &EventRow) -> bool {
     query
         .indexed_value()

@@ -1,4 +1,4 @@
-//! The model's second half: what operators do.
+//! The model's operations: what operators do.
 
 use async_trait::async_trait;
 use hapax_core::store::{
@@ -350,7 +350,7 @@ impl State {
         true
     }
 
-    /// Changes one delivery, if it is in the state to be changed; how many it was.
+    /// Changes one delivery if it is in the expected state. Returns how many changed.
     fn dispose(
         &mut self,
         now: Timestamp,
@@ -365,7 +365,7 @@ impl State {
         match self.deliveries.get_mut(&(event, destination.clone())) {
             Some(delivery) if delivery.state == from => {
                 delivery.state = to;
-                // Once the lane went on, it does not wait again: what followed may be running.
+                // Once the lane has continued, it does not wait again: a later delivery may be running.
                 self.leave(now, event, destination);
                 1
             }

@@ -1,4 +1,4 @@
-//! Purge: what has outlived its window goes, payload before ledger, unfinished work never.
+//! Purge: deletes events and ledger entries past their window, payload before ledger, and never unfinished deliveries.
 
 use hapax_core::store::{PurgeOrder, PurgeWindow, Purged};
 use hapax_core::{DeliveryState, DestinationId, EventId, Key, Timestamp};
@@ -56,7 +56,7 @@ impl State {
         })
     }
 
-    /// Each dead letter keeps its event for the dead window; a discarded one too, which can be restored.
+    /// Each dead letter keeps its event for the dead-letter window; so does a discarded one, which can be restored.
     fn dead_may_go(&self, id: EventId, window: &PurgeWindow) -> bool {
         self.deliveries_of(id)
             .filter(|(_, delivery)| matches!(delivery.state, DeliveryState::Dead | DeliveryState::Discarded))
@@ -73,7 +73,7 @@ impl State {
             .map(|(destination, _)| destination.clone())
             .collect();
         for destination in destinations {
-            // A dead head that goes must not leave its lane waiting for no one.
+            // Deleting a dead head must not leave its lane blocked forever.
             self.leave(now, id, &destination);
             self.deliveries.remove(&(id, destination));
         }

@@ -1,4 +1,4 @@
-//! Replay and forget: taking effect again, on purpose.
+//! Replay and forget: taking effect again, deliberately.
 
 use hapax_core::store::{Forgotten as Answer, ReplayMode, ReplayOrder, Replayed};
 use hapax_core::{DestinationId, EventId, Generation, Identity, Lane, Timestamp};
@@ -90,7 +90,7 @@ impl State {
                 row.entry.generation
             }
             Forgotten::Yes => {
-                // The tombstone's is promised to the next event: it moves on instead.
+                // The tombstone's generation belongs to the next event, so the tombstone moves on.
                 let taken = row.entry.generation;
                 row.entry.generation = taken.next();
                 taken
@@ -127,7 +127,7 @@ impl State {
     }
 }
 
-/// A delivery and all that it was before.
+/// A delivery with all its earlier outcomes.
 fn into_history(delivery: &Delivery) -> Vec<Delivery> {
     let mut last = delivery.clone();
     let mut earlier = std::mem::take(&mut last.earlier);

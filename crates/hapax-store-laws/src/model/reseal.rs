@@ -1,4 +1,4 @@
-//! Reseal: rows get another form, each where it is still as it was.
+//! Reseal: rows are rewritten, each only if it is unchanged.
 
 use hapax_core::store::{BodyNote, Resealed};
 use hapax_core::{BodyHash, Scope};

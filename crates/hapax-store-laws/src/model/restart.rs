@@ -1,4 +1,4 @@
-//! The model under its own laws: how it crashes and comes back.
+//! The model under its own laws: how it crashes and restarts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use parking_lot::Mutex;
 use super::MemoryStore;
 use crate::{ManualClock, Subject};
 
-/// What a restart does to leases. Stores differ, and every law holds for both.
+/// The effect of a restart on leases. Stores differ, and every law holds for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// One process at a time has the store: when it starts, every lease is void.
+    /// Only one process at a time has the store open: when it starts, every lease is void.
     VoidsLeases,
     /// Other processes may hold leases: they last until they expire.
     KeepsLeases,
 }
 
-/// [`MemoryStore`] as a [`Subject`], on a clock of its own.
+/// [`MemoryStore`] as a [`Subject`], on its own clock.
 #[derive(Debug)]
 pub struct MemorySubject {
     clock: Arc<ManualClock>,
@@ -38,14 +38,14 @@ impl MemorySubject {
         }
     }
 
-    /// An empty store, of which a copy stands for the disk.
+    /// An empty store, of which a clone stands in for the disk.
     pub fn store(&self) -> MemoryStore {
         let store = MemoryStore::new(Arc::clone(&self.clock) as Arc<dyn Clock>);
         *self.current.lock() = Some(store.clone());
         store
     }
 
-    /// What the last store kept, after a crash.
+    /// The last store's contents, after a crash.
     pub fn restarted(&self) -> MemoryStore {
         let current = self.current.lock();
         let Some(store) = current.clone() else {
@@ -62,7 +62,7 @@ impl MemorySubject {
 }
 
 impl MemoryStore {
-    /// Counts every lease as lost, as a store does that knows its only process has died; which those were.
+    /// Counts every lease as lost, like a store that knows its only process has died. Returns them.
     pub fn void_leases(&self) -> Vec<Rescued> {
         self.step(|state, now| {
             let running = state.running().into_iter();

@@ -1,4 +1,4 @@
-//! What the model keeps: plain maps.
+//! The model's state: plain maps.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use hapax_core::{
 pub(super) struct State {
     pub(super) ledger: BTreeMap<Key, LedgerRow>,
     pub(super) events: BTreeMap<EventId, EventRow>,
-    /// Unfinished work and last outcomes alike; the state tells which.
+    /// Unfinished deliveries and last outcomes alike; the state distinguishes them.
     pub(super) deliveries: BTreeMap<(EventId, DestinationId), Delivery>,
     pub(super) attempts: BTreeMap<EventId, Vec<AttemptView>>,
     pub(super) duplicates: BTreeMap<Key, DuplicateTally>,
     pub(super) conflicts: BTreeMap<Key, Vec<Conflict>>,
-    /// By scope and hash: the events that carried the body, the earliest first.
+    /// By scope and hash: the events that carried the body, earliest first.
     pub(super) bodies: BTreeMap<(Scope, [u8; 32]), Vec<BodyRow>>,
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
     pub(super) source_states: BTreeMap<(SourceName, String), SourceState>,
@@ -33,10 +33,10 @@ pub(super) struct State {
     pub(super) audit: Vec<AuditRecord>,
     pub(super) jobs: BTreeMap<ReplayJobId, ReplayJob>,
     pub(super) origin: Option<Origin>,
-    /// Of an unfinished copy.
+    /// The mark of an unfinished migration.
     pub(super) import: Option<ImportMark>,
     pub(super) drivers: BTreeMap<ReplayJobId, JobHold>,
-    /// Those that reported that they live.
+    /// Owners that reported themselves alive.
     pub(super) owners: BTreeMap<Owner, Alive>,
     last_token: u64,
     last_sequence: u64,
@@ -46,7 +46,7 @@ pub(super) struct State {
 pub(super) struct LedgerRow {
     pub(super) scope: Scope,
     pub(super) entry: LedgerEntry,
-    /// A forgotten row is a tombstone: its generation is the one that the next event gets.
+    /// A forgotten row is a tombstone: its generation is that of the next event.
     pub(super) forgotten: Forgotten,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum Forgotten {
 pub(super) struct EventRow {
     pub(super) event: StoredEvent,
     pub(super) key: Key,
-    /// The last one that its deliveries were given.
+    /// The last generation given to its deliveries.
     pub(super) generation: Generation,
     pub(super) accepted_at: Timestamp,
     /// Orders events by acceptance.
@@ -76,14 +76,14 @@ pub(super) struct Delivery {
     pub(super) idempotency_key: IdempotencyKey,
     pub(super) attempts: u32,
     pub(super) lost: u32,
-    /// None while it waits in its lane, runs, or is finished.
+    /// `None` while it waits in its lane, is running, or is finished.
     pub(super) due_at: Option<Timestamp>,
     pub(super) lease_until: Timestamp,
-    /// Who runs it, while it runs.
+    /// The owner that runs it, while it is running.
     pub(super) owner: Option<Owner>,
     pub(super) token: Token,
     pub(super) lane: Option<Lane>,
-    /// Its place in the lane; grows with every joining.
+    /// Its position in the lane; grows with every joining.
     pub(super) place: u64,
     /// Whether it is in the lane: unfinished, or dead and holding it.
     pub(super) in_lane: InLane,
@@ -92,7 +92,7 @@ pub(super) struct Delivery {
     pub(super) finished_sequence: u64,
     pub(super) error: Option<ErrorClass>,
     pub(super) replay: Option<ReplayJobId>,
-    /// What it came to before each replay.
+    /// Its outcome before each replay.
     pub(super) earlier: Vec<Self>,
 }
 
@@ -127,18 +127,18 @@ impl State {
         self.last_sequence
     }
 
-    /// Every token and sequence given out is below.
+    /// Every token and sequence number issued so far is below this.
     pub(super) fn numbers_below(&self) -> u64 {
         self.last_token.max(self.last_sequence) + 1
     }
 
-    /// Gives out only numbers from here on.
+    /// Skips all numbers below `below`.
     pub(super) fn pass_numbers(&mut self, below: u64) {
         self.last_token = self.last_token.max(below);
         self.last_sequence = self.last_sequence.max(below);
     }
 
-    /// The delivery, if it is running under the very token shown.
+    /// The delivery, if it is running under the given token.
     pub(super) fn held(&mut self, hold: &Hold) -> Option<&mut Delivery> {
         self.deliveries
             .get_mut(&(hold.event, hold.destination.clone()))
@@ -193,7 +193,7 @@ impl State {
 }
 
 impl Delivery {
-    /// Work that waits, neither due nor in a lane yet.
+    /// A waiting delivery, neither due nor in a lane yet.
     pub(super) fn waiting(
         identity: &Identity,
         destination: &DestinationId,
@@ -221,13 +221,13 @@ impl Delivery {
         }
     }
 
-    /// The jobs that ever put it back.
+    /// The jobs that ever replayed it.
     pub(super) fn replays(&self) -> impl Iterator<Item = ReplayJobId> {
         let all = self.earlier.iter().chain([self]);
         all.filter_map(|delivery| delivery.replay)
     }
 
-    /// Attempts that came to an end and left it unfinished.
+    /// Attempts that ended and left it unfinished.
     fn failures(&self) -> u32 {
         match self.state {
             DeliveryState::Running => self.attempts.saturating_sub(1),
@@ -239,7 +239,7 @@ impl Delivery {
         }
     }
 
-    /// Puts it back among the waiting, due at `due_at`.
+    /// Makes it wait again, due at `due_at`.
     pub(super) fn wait_until(&mut self, due_at: Timestamp) {
         self.state = if self.attempts > 0 {
             DeliveryState::Retrying

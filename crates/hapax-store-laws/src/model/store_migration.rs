@@ -1,4 +1,4 @@
-//! The model hands everything over and takes it in.
+//! The model's store migration: export and import.
 
 mod export;
 mod import;

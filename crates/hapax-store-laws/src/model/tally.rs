@@ -1,4 +1,4 @@
-//! What is gathered beside the hot path: copies, same bodies, and quarantined variants.
+//! Records gathered off the hot path: duplicates, same bodies, and conflicts.
 
 use hapax_core::store::{
     BodyNote, CONFLICTS_MAX, ConflictRecorded, ConflictingBody, DuplicateNote, Error, GAPS_MAX,
@@ -65,8 +65,8 @@ impl State {
         rows.first().is_some_and(|row| row.id == note.id)
     }
 
-    /// Claims the body of a new event, or flags the event as the same body as another; whether it is that.
-    /// `last` is the event that had the identity before, whose claim passes on.
+    /// Claims the body of a new event, or flags the event because another event has the same body. Returns whether it
+    /// was flagged. `last` is the previous event of the identity; its claim passes to the new event.
     pub(super) fn claim_body(&mut self, note: BodyNote, last: Option<EventId>) -> bool {
         let rows = self
             .bodies

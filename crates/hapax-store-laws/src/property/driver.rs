@@ -1,4 +1,4 @@
-//! The driver: the store under test and the model side by side, and the comparison of all they show.
+//! The driver: the store under test and the model side by side, and the comparison of everything they show.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Driver {
         }
     }
 
-    /// Lets a moment pass, on both clocks, so that no two steps are at the same time.
+    /// Lets a moment pass on both clocks, so that no two steps happen at the same time.
     pub(super) async fn next_turn(&mut self) {
         self.taken += 1;
         self.bench.tick().await;
@@ -54,7 +54,7 @@ impl Driver {
         }
     }
 
-    /// Compares everything that can be seen of both.
+    /// Compares everything that can be read from both.
     pub(super) async fn compare(&self) {
         for (id, number) in &self.events {
             let found = self.bench.store.get(*id).await.must();
@@ -86,7 +86,7 @@ impl Driver {
         self.compare_searches().await;
     }
 
-    /// What the model's ledger knows.
+    /// The entry in the model's ledger.
     pub(super) async fn entry(&self, number: usize) -> Option<LedgerEntry> {
         self.model.look_up(&identity(number)).await.must()
     }
@@ -99,7 +99,7 @@ impl Driver {
     }
 }
 
-/// The identities, over two scopes.
+/// The identities, in two scopes.
 pub(super) fn identity(number: usize) -> Identity {
     let scope = if number.is_multiple_of(3) { "bank" } else { "shop" };
     Identity::new(scope, format!("evt_{number}"))

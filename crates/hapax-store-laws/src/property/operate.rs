@@ -1,4 +1,4 @@
-//! Turns of operators: replay, discard, purge, pause and what is gathered beside the hot path.
+//! Turns of operators: replay, discard, purge, pause, and records gathered off the hot path.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl Driver {
         let Some((id, number)) = pick(&self.events, event).copied() else {
             return;
         };
-        // An event that a later one has replaced keeps its own laws; here it would blur whose
+        // Events that were replaced by a later one have their own laws; here they would make it unclear whose
         // generation is compared.
         let stored = self.model.get(id).await.must();
         let holder = self.entry(number).await.map(|entry| entry.id);
@@ -106,8 +106,8 @@ impl Driver {
         assert_eq!(found, expected);
     }
 
-    /// Whether an identity had several events and some are left: whether its ledger entry may go
-    /// before the older ones is the store's choice.
+    /// Whether an identity had several events and some are left: a store may delete its ledger entry before the older
+    /// events or after.
     async fn has_outlived_successors(&self) -> bool {
         for number in (0..IDENTITIES).filter(|number| self.lives(*number) == Lives::Several) {
             for (id, _) in self.events.iter().filter(|(_, of)| *of == number) {

@@ -1,5 +1,4 @@
-//! Pictures of what a store shows, without what may differ: times, tokens, and the order of
-//! things that have none.
+//! Pictures of what a store shows, without anything that may differ: times, tokens, and the order of unordered items.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,8 +6,8 @@ use std::fmt::Write as _;
 use hapax_core::DeliveryState;
 use hapax_core::store::{AttemptView, Claim, Counts, DeliveryView, EventRecord, LedgerEntry};
 
-/// Whether an identity had one event so far or several: what is kept by identity, such as copies,
-/// compares only in the first case.
+/// Whether an identity has had one event or several: records kept by identity, such as duplicates, are compared only in
+/// the first case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lives {
     One,
@@ -101,7 +100,7 @@ pub(super) fn of_counts(counts: &Counts) -> String {
     format!("{backlog:?} {}", counts.events)
 }
 
-/// Released and rescued work that failed before may be kept as pending or as retrying.
+/// Released and rescued deliveries that failed before may be stored as pending or as retrying.
 fn of_state(state: DeliveryState) -> &'static str {
     match state {
         DeliveryState::Pending | DeliveryState::Retrying => "waiting",

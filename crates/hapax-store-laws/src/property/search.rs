@@ -1,4 +1,4 @@
-//! Searches, compared: whichever way a store goes, it finds what the model does.
+//! Searches, compared: whichever index a store uses, it finds what the model does.
 
 use hapax_core::store::{DeadGroup, DuplicateCount, EventQuery, Has};
 use hapax_core::{ErrorClass, EventStatus, Operations, Store};
@@ -7,7 +7,7 @@ use super::driver::Driver;
 use crate::bench::{ALL, Must};
 
 impl Driver {
-    /// Compares what each filter finds, and the groups of dead letters.
+    /// Compares the results of each filter, and the groups of dead letters.
     pub(super) async fn compare_searches(&self) {
         for query in queries() {
             let expected = self.model.list(&query, None, ALL).await.must().events;
@@ -62,7 +62,7 @@ fn queries() -> Vec<EventQuery> {
     queries
 }
 
-/// Groups without their times, and without the last of them: two that end in one call end in any order.
+/// Groups without their times and last event: two deliveries that end in one call end in any order.
 fn pictures(groups: &[DeadGroup]) -> Vec<String> {
     let picture = |group: &DeadGroup| format!("{} {:?} {}", group.destination, group.error, group.count);
     let mut pictures: Vec<String> = groups.iter().map(picture).collect();

@@ -1,12 +1,11 @@
-//! The steps, and how they are drawn: few identities and lanes, so that steps meet.
+//! The steps, and how they are drawn: few identities and lanes, so that steps interact.
 
 use hapax_core::store::{Disposal, ReplayMode, Unfinished};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Where events go in the property test.
+/// The destinations in the property test.
 const DESTINATIONS: [&str; 4] = ["free", "ordered", "other", "extra"];
-/// How many identities there are.
 pub(super) const IDENTITIES: usize = 5;
 
 /// One thing that happens to a store.
@@ -95,14 +94,14 @@ pub(super) enum End {
     Release,
 }
 
-/// Whom a replay reaches.
+/// What a replay reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     All,
     Extra,
 }
 
-/// Whether something goes in a purge.
+/// Whether something is deleted in a purge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sweep {
     Goes,
@@ -115,7 +114,7 @@ pub(super) fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Most is meant for the first two.
+    // Most steps use the first two.
     let destination = || prop_oneof![4 => select(&DESTINATIONS[..2]), 1 => select(&DESTINATIONS[..])];
     prop_oneof![
         8 => prop::collection::vec(arrival(), 1..=3).prop_map(Step::Accept),

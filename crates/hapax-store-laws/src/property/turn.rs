@@ -1,4 +1,4 @@
-//! Turns: each step, taken by the store and by the model, and its answers compared.
+//! Turns: each step, taken by the store and by the model, with the answers compared.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::picture;
 use super::step::{DraftEvent, End, Route, Step};
 use crate::bench::{ALL, LONG, Must, dead, order};
 
-/// Holds older than this many are left alone, but when the store restarts.
+/// Only this many of the latest holds are used, except when the store restarts.
 const HOLDS_RECENT: usize = 6;
 
 impl Driver {
@@ -65,7 +65,7 @@ impl Driver {
         let mut events: Vec<NewEvent> = Vec::new();
         let mut numbers = Vec::new();
         for arrival in arrivals {
-            // Which of two copies in one request is the first is the store's choice.
+            // Which of two duplicates in one request is the first is the store's choice.
             if !numbers.contains(&arrival.identity) {
                 numbers.push(arrival.identity);
                 events.push(self.arrive(arrival));
@@ -152,8 +152,8 @@ impl Driver {
         }
     }
 
-    /// The limit, unless it would cut between two that are due at the same time: which of them
-    /// goes first is the store's choice.
+    /// The limit, unless it would separate two deliveries that are due at the same time: which of them goes first is
+    /// the store's choice.
     async fn clean_limit(&self, destination: &str, limit: u32, candidates: Candidates) -> u32 {
         let mut due = Vec::new();
         for (id, _) in &self.events {
@@ -196,7 +196,7 @@ impl Driver {
         assert_eq!(found, self.model.finish(vec![report]).await.must());
     }
 
-    /// One of the last holds: some of them run, the others were lost to one of those.
+    /// One of the latest holds: some of them are running, the others were superseded.
     fn some_hold(&self, index: Index) -> Option<(Hold, Hold)> {
         let older = self.holds.len().saturating_sub(HOLDS_RECENT);
         pick(&self.holds[older..], index).cloned()
@@ -214,7 +214,7 @@ impl Driver {
         assert_eq!(found, sorted(self.model.rescue(ALL).await.must()));
     }
 
-    /// A crash. Some stores void leases, others wait for their end: after it both are the same.
+    /// A crash. Some stores void leases, others wait for them to expire: afterwards both are the same.
     async fn reopen(&mut self) {
         for (ours, models) in self.holds.clone() {
             self.extend(ours, models, self.bench.short()).await;

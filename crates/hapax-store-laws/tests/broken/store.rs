@@ -22,72 +22,72 @@ use hapax_store_laws::model::{MemorySubject, Restart};
 use hapax_store_laws::{MemoryStore, Subject};
 use parking_lot::Mutex;
 
-/// Which promise is broken.
+/// The promise that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// None: the wrapper itself changes nothing.
     Nothing,
-    /// Looks, and only then inserts: copies that look at the same time are all new.
+    /// Reads, and only then inserts: duplicates that read at the same time are all new.
     LooksThenInserts,
     /// Compares ids without regard to case.
     FoldsCase,
-    /// Writes whatever token is shown.
+    /// Writes whatever token is given.
     IgnoresTokens,
-    /// Shows the same token every time.
+    /// Issues the same token every time.
     ReusesTokens,
     /// Takes leases back before they end.
     RescuesTheLiving,
-    /// Finds others dead as soon as it sees their silence.
+    /// Declares owners dead as soon as it sees their silence.
     JudgesInHaste,
-    /// Leaves the dead what they hold.
+    /// Leaves dead owners their leases.
     WaitsForTheDead,
-    /// Counts a released delivery as tried.
+    /// Counts a released delivery as attempted.
     CountsReleases,
     /// Makes everything in a lane due at once.
     IgnoresLanes,
-    /// Lets a lane go on after a dead head that should hold it.
+    /// Lets a lane continue after a dead head that should hold it.
     NeverHolds,
     /// Purges dead letters with the payloads.
     PurgesDeadLetters,
-    /// Purges ledger entries whose event is still there.
+    /// Purges ledger entries whose event is still stored.
     PurgesLedgerFirst,
-    /// Keeps nothing over a crash.
+    /// Loses everything in a crash.
     LosesEverything,
-    /// Forgets nothing of a cancelled job's progress.
+    /// Stores the progress of a cancelled job.
     AdvancesCancelledJobs,
-    /// Hands over events without their unfinished work.
+    /// Exports events without their unfinished deliveries.
     CopiesWithoutWork,
-    /// Gives out the tokens of the original again.
+    /// Issues the tokens of the original again.
     CopiesWithoutNumbers,
-    /// Takes a copy in on top of what it has.
+    /// Imports on top of existing data.
     CopiesIntoAnything,
-    /// Lets everyone drive a job.
+    /// Lets every driver claim a job.
     SharesJobs,
-    /// Forgets the other bodies of the same call when it counts.
+    /// Ignores the other conflicts of the same call when it counts.
     CountsConflictsAlone,
-    /// Refuses every conflict of a call for one that it cannot keep.
+    /// Refuses every conflict of a call because of one that it cannot store.
     RefusesConflictsTogether,
     /// Lists by source, status, type and time alone.
     IgnoresFilters,
-    /// Takes the rows of all processes for those of one.
+    /// Mixes the rows of all processes.
     MixesTraffic,
-    /// Begins an index again with every declaration.
+    /// Starts an index over with every declaration.
     ForgetsIndexes,
-    /// Counts what was discarded as dead.
+    /// Counts discarded deliveries as dead.
     GroupsDiscarded,
-    /// Says that it keeps any number of views.
+    /// Claims to keep any number of saved searches.
     KeepsEveryView,
-    /// Writes an alert whatever was there.
+    /// Writes an alert whatever its current value.
     SwapsBlindly,
-    /// Says that it keeps any number of alerts.
+    /// Claims to keep any number of alerts.
     KeepsEveryAlert,
-    /// Binds a name to whatever body comes.
+    /// Binds a name to any body.
     BindsToAnything,
     /// Forgets where the audit trail ends.
     LosesTheAuditHead,
-    /// Says that it erased, and keeps everything.
+    /// Claims that it erased, and keeps everything.
     ErasesNothing,
-    /// Erases events whose work is unfinished without being told to.
+    /// Erases events with unfinished deliveries without being told to.
     ErasesUnfinishedWork,
 }
 
@@ -141,7 +141,7 @@ struct Broken {
     inner: MemoryStore,
     fault: Fault,
     inserted: Mutex<HashSet<Key>>,
-    /// The last token of each delivery, for faults that do not use the one shown.
+    /// The last token of each delivery, for faults that ignore the given one.
     tokens: Mutex<HashMap<(EventId, DestinationId), Token>>,
 }
 
@@ -167,7 +167,7 @@ impl Broken {
         }
     }
 
-    /// The hold that the inner store is shown.
+    /// The hold that is passed to the inner store.
     fn shown(&self, hold: Hold) -> Hold {
         if !self.has(Fault::IgnoresTokens) && !self.has(Fault::ReusesTokens) {
             return hold;

@@ -1,4 +1,4 @@
-//! Handing over: counts, and pages of everything.
+//! Export: counts, and pages of all records.
 
 use hapax_core::store::{
     AuditNumbered, BodyNote, Census, ConflictRecord, EventContents, IdentityRecord, InLane, IndexedValue,
@@ -181,7 +181,7 @@ impl State {
     }
 }
 
-/// Values by pointer, as every store hands them over.
+/// Values by pointer, as every store exports them.
 fn sorted(values: &[IndexedValue]) -> Vec<IndexedValue> {
     let mut values = values.to_vec();
     values.sort_unstable();

@@ -1,4 +1,4 @@
-//! Taking in: what is there already stays as it is.
+//! Import: a record that already exists stays as it is.
 
 use hapax_core::store::{ConflictRecord, EventContents, IdentityRecord, OutcomeRecord, Record, WorkRecord};
 use hapax_core::{DeliveryState, Key, Timestamp};
