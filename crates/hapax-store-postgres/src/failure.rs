@@ -174,7 +174,7 @@ impl Failure {
                 source: None,
             },
             Self::Moved => Error::Unavailable {
-                message: "others kept changing the same rows".to_owned(),
+                message: "other transactions kept changing the same rows".to_owned(),
                 source: None,
             },
             Self::Unsure(refused) => Error::unavailable(
@@ -197,24 +197,24 @@ impl Failure {
                     source: Some(Box::new(Arc::clone(refused))),
                 }
             } else {
-                unavailable("the connection to the database is lost")
+                unavailable("the connection to the database was lost")
             };
         };
         match (&state[..2], state) {
             ("22" | "23" | "54", _) => Error::Rejected {
-                message: format!("the database refuses it: {} ({state})", self.said()),
+                message: format!("the database refuses the data: {} ({state})", self.said()),
             },
             (_, "25006") => unavailable("the database is read-only: it may be a standby"),
-            ("53", _) => unavailable("the database has run out of room, memory or connections"),
+            ("53", _) => unavailable("the database has run out of disk space, memory or connections"),
             (_, "57014" | "55P03") => unavailable("the database took too long"),
-            ("40", _) => unavailable("others kept changing the same rows"),
+            ("40", _) => unavailable("other transactions kept changing the same rows"),
             (_, "XX001" | "XX002") => Error::Damaged {
                 message: "the database reports damaged data: restore a backup".to_owned(),
                 source: Some(Box::new(Arc::clone(refused))),
             },
             (_, "42501") => unsupported(
-                "the database denies Hapax a right that it needs: grant the role in the store's URL all rights on \
-                 the schema `hapax`",
+                "the database denies Hapax a privilege that it needs: grant the role in the store's URL all privileges \
+                 on the schema `hapax`",
             ),
             (_, "42P01" | "42703" | "42704" | "3F000") => unsupported(
                 "the schema `hapax` lacks something that this version of Hapax needs: run the version that set it \
@@ -224,7 +224,7 @@ impl Failure {
                 "the database does not support a statement of Hapax: compare its version and extensions with the \
                  guide, and report this line",
             ),
-            _ => unavailable("the database cannot do it now"),
+            _ => unavailable("the database cannot run the statement now"),
         }
     }
 

@@ -174,5 +174,5 @@ async fn drive(session: &Session, id: ReplayJobId, held: JobHold) -> Result<(), 
 
 pub(crate) fn parse(text: &str) -> Result<ReplayJob, Failure> {
     serde_json::from_str(text)
-        .map_err(|error| Failure::Unreadable(format!("a stored bulk replay cannot be read: {error}")))
+        .map_err(|error| Failure::Unreadable(format!("a stored replay job cannot be read: {error}")))
 }

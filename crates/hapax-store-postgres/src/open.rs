@@ -21,21 +21,21 @@ pub enum OpenError {
         reason: String,
     },
     /// The server cannot be reached, or it refuses the connection.
-    #[error("the database cannot be reached: is it running, and are host, port, name and password right?")]
+    #[error("the database cannot be reached: is it running, and are host, port, name and password correct?")]
     Unreachable {
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
     /// The server is too old.
-    #[error("the database server is version {found}; PostgreSQL 14 or newer is needed")]
+    #[error("the database server is version {found}; PostgreSQL 14 or newer is required")]
     OldServer {
         /// The server's version, in its own words.
         found: String,
     },
     /// The server may lose committed transactions.
     #[error(
-        "the database runs with {setting} = off, so that it may lose what was answered as stored: turn it on, or \
-         allow it by name if losing events is fine"
+        "the database runs with {setting} = off, and may lose events that were acknowledged as stored: turn it on, or \
+         set `Options::allow_unsafe_durability` if losing events is acceptable"
     )]
     UnsafeDurability {
         /// `fsync` or `synchronous_commit`.
@@ -57,8 +57,8 @@ pub enum OpenError {
     NotOurs,
     /// The database belongs to a migration that was not finished.
     #[error(
-        "the schema `hapax` in the database is an unfinished copy of another store and is not served: run \
-         `hapax store migrate` again, which goes on where it stopped, or drop the schema"
+        "the schema `hapax` in the database holds an unfinished store migration and is not served: run \
+         `hapax store migrate` again, which resumes where it stopped, or drop the schema"
     )]
     UnfinishedCopy,
     /// Reading or migrating the schema failed.

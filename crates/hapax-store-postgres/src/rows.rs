@@ -63,7 +63,7 @@ pub(crate) fn state_of(code: i16) -> Result<DeliveryState, Failure> {
     DeliveryState::ALL
         .into_iter()
         .find(|state| state_code(*state) == code)
-        .ok_or_else(|| Failure::Unreadable(format!("{code} is no state of a delivery")))
+        .ok_or_else(|| Failure::Unreadable(format!("{code} is not a delivery state")))
 }
 
 /// The number for what a dead head does.
@@ -143,7 +143,7 @@ pub(crate) fn optional_hash_at(row: &Row, column: usize) -> Result<Option<BodyHa
     found
         .map(|bytes| {
             bytes.try_into().map(BodyHash::from_bytes).map_err(|_| {
-                Failure::Unreadable(format!("column {column} of a stored row has another length"))
+                Failure::Unreadable(format!("column {column} of a stored row has the wrong length"))
             })
         })
         .transpose()
@@ -161,7 +161,7 @@ pub(crate) fn optional_time_at(row: &Row, column: usize) -> Result<Option<Timest
 pub(crate) fn count_at(row: &Row, column: usize) -> Result<u32, Failure> {
     let found: i64 = row.try_get(column)?;
     u32::try_from(found)
-        .map_err(|_| Failure::Unreadable(format!("column {column} of a stored row is no count")))
+        .map_err(|_| Failure::Unreadable(format!("column {column} of a stored row is not a count")))
 }
 
 pub(crate) fn generation_at(row: &Row, column: usize) -> Result<Generation, Failure> {
@@ -177,7 +177,7 @@ pub(crate) fn error_at(row: &Row, column: usize) -> Result<Option<ErrorClass>, F
     let text: Option<&str> = row.try_get(column)?;
     text.map(|text| {
         ErrorClass::from_name(text)
-            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is not a class of errors")))
+            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is not an error class")))
     })
     .transpose()
 }

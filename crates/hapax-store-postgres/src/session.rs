@@ -77,7 +77,7 @@ impl Numbers {
     pub(crate) fn next(&mut self) -> Result<i64, Failure> {
         self.0
             .next()
-            .ok_or_else(|| Failure::Unreadable("the database gave too few numbers".to_owned()))
+            .ok_or_else(|| Failure::Unreadable("the database returned too few numbers".to_owned()))
     }
 
     pub(crate) fn several(&mut self, count: usize) -> Result<Vec<i64>, Failure> {
@@ -280,7 +280,7 @@ impl Session {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<Row, Failure>> {
-        let missing = || Failure::Unreadable("the database gave no row where there is always one".to_owned());
+        let missing = || Failure::Unreadable("the database returned no row where there is always one".to_owned());
         let row = self.optional(sql, params);
         async move { row.await?.ok_or_else(missing) }
     }

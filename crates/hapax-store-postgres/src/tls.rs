@@ -84,7 +84,7 @@ fn verifier(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiS
     }
     WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
         .build()
-        .map_err(|error| format!("no authority to check the server's certificate by: {error}"))
+        .map_err(|error| format!("there is no authority to verify the server's certificate with: {error}"))
 }
 
 /// Does not check the certificate: `sslmode=prefer` and `require`, as libpq means them.

@@ -54,7 +54,7 @@ pub(crate) async fn list(session: &Session, span: TimeRange) -> Result<Vec<Traff
 
 fn subject_of(text: &str) -> Result<Subject, Failure> {
     Subject::from_text(text)
-        .ok_or_else(|| Failure::Unreadable(format!("stored traffic is of nobody that is known: `{text}`")))
+        .ok_or_else(|| Failure::Unreadable(format!("stored traffic has an unknown subject: `{text}`")))
 }
 
 fn sums_of(text: &str) -> Result<Traffic, Failure> {

@@ -4,7 +4,7 @@
 //! `tests/citus/cluster run COMMAND` starts a cluster for a command, given a PostgreSQL that has Citus.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a setup step that fails should fail the test"
 )]
 
 #[path = "it/bench.rs"]

@@ -1,7 +1,7 @@
 //! Tests beyond the laws: several stores on one database, servers that die, and the start.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a setup step that fails should fail the test"
 )]
 
 #[path = "it/bench.rs"]

@@ -1,7 +1,7 @@
 //! Every law of the store's contract, and the random walk against the model, on a real server.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a setup step that fails should fail the test"
 )]
 
 #[path = "laws/subject.rs"]

@@ -2,7 +2,7 @@
 //! distributed database; and a check of each statement's plan.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a setup step that fails should fail the test"
 )]
 
 #[path = "spread/one_bucket.rs"]

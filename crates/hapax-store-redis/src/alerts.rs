@@ -71,7 +71,7 @@ fn marked(value: &[u8]) -> Vec<u8> {
 }
 
 fn read(name: &[u8], value: &[u8]) -> Result<AlertState, Failure> {
-    let unreadable = || damaged("what is known of an alert");
+    let unreadable = || damaged("the state of an alert");
     Ok(AlertState {
         name: String::from_utf8(name.to_vec()).map_err(|_| unreadable())?,
         value: value.strip_prefix(&[MARK]).ok_or_else(unreadable)?.to_vec(),

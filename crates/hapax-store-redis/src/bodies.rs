@@ -90,7 +90,7 @@ pub(crate) fn key(scope: &Scope, hash: BodyHash) -> String {
 
 /// Decodes a stored body: its hash, and the first event's id and the end of the note.
 pub(crate) fn read(scope: &Scope, hash: &[u8], value: &[u8]) -> Result<BodyNote, Failure> {
-    let unreadable = || damaged("a body that is remembered");
+    let unreadable = || damaged("a remembered body");
     let hash: [u8; 32] = hash.try_into().map_err(|_| unreadable())?;
     let (id, until) = value.split_first_chunk().ok_or_else(unreadable)?;
     let until = until.try_into().map_err(|_| unreadable())?;
@@ -170,7 +170,7 @@ async fn purge_some(link: Arc<Link>, shard: Shard) -> Result<usize, Failure> {
     for name in reply::list(link.read(shard, vec![command]).await?.next()?)? {
         let name = reply::bytes(name)?;
         let (scope, hash) = split(&name)?;
-        let first = hash.first().ok_or_else(|| damaged("a body that is remembered"))?;
+        let first = hash.first().ok_or_else(|| damaged("a remembered body"))?;
         let mut change = Change::default();
         for kind in [b"B", b"K"] {
             let key = [kind, scope, format!("\0{first:02x}").as_bytes()].concat();

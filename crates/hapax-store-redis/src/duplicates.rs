@@ -62,7 +62,7 @@ pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failur
     let Some(bytes) = reply::optional_bytes(value)? else {
         return Ok(None);
     };
-    let tally: Tally = packed::unpack(&bytes, "a tally of copies")?;
+    let tally: Tally = packed::unpack(&bytes, "a tally of duplicates")?;
     Ok(Some(DuplicateTally {
         count: tally.copies,
         last_at: Timestamp::from_micros(tally.last),

@@ -101,7 +101,7 @@ impl Failure {
         match self {
             Self::NotBegun(cause) | Self::Unknown(cause) => cause.into_error(),
             Self::NoRoom(error) => Error::unavailable(
-                "Redis has no room (`maxmemory`): raise the limit, or shorten `retention`; nothing was stored",
+                "Redis is out of memory (`maxmemory`): raise it, or shorten `payload_retention`; nothing was stored",
                 error,
             ),
             Self::FewReplicas { asked, have } => Error::Unavailable {
@@ -117,7 +117,7 @@ impl Failure {
             },
             Self::Rejected(message) => Error::Rejected { message },
             Self::Contended => Error::Unavailable {
-                message: "others changed the same at the same time, again and again".to_owned(),
+                message: "other processes kept changing the same data".to_owned(),
                 source: None,
             },
         }
@@ -127,7 +127,7 @@ impl Failure {
 impl Cause {
     fn into_error(self) -> Error {
         match self {
-            Self::Server(error) => Error::unavailable("Redis did not take it", *error),
+            Self::Server(error) => Error::unavailable("the call to Redis failed", *error),
             Self::Silent => Error::Unavailable {
                 message: "Redis did not answer in time".to_owned(),
                 source: None,

@@ -298,7 +298,7 @@ async fn tell(
         1 => Ok(Did::AsTold),
         2 => Ok(Did::KeepsTurn),
         3 => Ok(Did::KnowsBetter),
-        _ => Err(damaged("what a delivery did")),
+        _ => Err(damaged("the response of a delivery")),
     }
 }
 

@@ -41,7 +41,7 @@ pub enum OpenError {
     /// It answers, but some of its shards have no master.
     #[error(
         "the Redis Cluster at {place} answers, but not for every shard: {why}; a failover did not end within {waited:?}; \
-         look at it with `redis-cli --cluster check {node}`"
+         check it with `redis-cli --cluster check {node}`"
     )]
     NoMaster {
         /// The address.
@@ -69,23 +69,23 @@ pub enum OpenError {
     },
     /// The server evicts acknowledged events when memory runs out.
     #[error(
-        "Redis at {node} has `maxmemory-policy {policy}`: it would throw ledger entries away, and their events would \
-         take effect twice; run `redis-cli CONFIG SET maxmemory-policy noeviction` and put it into its configuration"
+        "Redis at {node} has `maxmemory-policy {policy}`: it would evict ledger entries, and their events would \
+         take effect twice; run `redis-cli CONFIG SET maxmemory-policy noeviction` and add it to its configuration"
     )]
     Evicts {
         node: String,
         policy: String,
     },
     /// The URL names one server, but it is part of a cluster.
-    #[error("Redis at {0} is a part of a cluster: write \"redis-cluster://\" instead of \"redis://\"")]
+    #[error("Redis at {0} is part of a cluster: write \"redis-cluster://\" instead of \"redis://\"")]
     IsACluster(String),
     /// The URL names a cluster, but it is one server.
     #[error("Redis at {0} is not a cluster: write \"redis://\" instead of \"redis-cluster://\"")]
     IsNoCluster(String),
     /// The number of shards is fixed when a store is created.
     #[error(
-        "the store has {stored} shards and the URL asks for {asked}: the number is fixed; leave `shards` out, or copy \
-         the store into a new one (`hapax store migrate`)"
+        "the store has {stored} shards and the URL asks for {asked}: the number is fixed; omit `shards`, or migrate \
+         the store to a new one (`hapax store migrate`)"
     )]
     OtherShards {
         /// The store's number.
@@ -95,7 +95,7 @@ pub enum OpenError {
     },
     /// The store was written by a newer version.
     #[error(
-        "the store was written by a newer Hapax (layout {found}, this one knows {SCHEMA_VERSION}): upgrade this one"
+        "the store was written by a newer Hapax (layout {found}, this one knows {SCHEMA_VERSION}): upgrade Hapax"
     )]
     Newer {
         /// The store's layout.
@@ -103,7 +103,7 @@ pub enum OpenError {
     },
     /// The store belongs to a migration that was not finished: half a ledger is worse than none.
     #[error(
-        "the store is an unfinished copy: finish it with `hapax store migrate`, or delete its keys and begin again"
+        "the store holds an unfinished migration: finish it with `hapax store migrate`, or delete its keys"
     )]
     UnfinishedCopy,
     /// It answers, but does not hold a readable store.

@@ -82,7 +82,7 @@ fn field(source: &SourceName, name: &str) -> Vec<u8> {
 }
 
 fn read(field: &[u8], value: &[u8]) -> Result<SourceState, Failure> {
-    let unreadable = || damaged("what is kept for a source");
+    let unreadable = || damaged("a value of a source");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| unreadable());
     let (source, name) = split(field)?;
     Ok(SourceState {

@@ -68,22 +68,22 @@ pub enum UrlError {
     #[error("one server has one address; for a cluster write \"redis-cluster://\" before its addresses")]
     SeveralHosts,
     /// The path is not a number.
-    #[error("the database behind the `/` is a number, such as \"redis://host:6379/0\"")]
+    #[error("the database after the `/` must be a number, for example \"redis://host:6379/0\"")]
     Database,
     /// A cluster has only one database.
-    #[error("a cluster has only database 0: leave the path out, and tell stores apart by `?prefix=`")]
+    #[error("a cluster has only database 0: omit the path, and distinguish stores with `?prefix=`")]
     DatabaseOfACluster,
     /// The parameter after the `?` is unknown.
-    #[error("`{0}` is not an option of the URL: there are `prefix` and `shards`")]
+    #[error("`{0}` is not a parameter of the URL: use `prefix` or `shards`")]
     Option(String),
     /// The prefix cannot be used in keys.
-    #[error("the prefix is 1 to 64 letters, digits, `-`, `_` and `.`")]
+    #[error("the prefix must be 1 to 64 letters, digits, `-`, `_` or `.`")]
     Prefix,
     /// Identities cannot be divided among this number of shards.
-    #[error("the number of shards is 1, 2, 4, 8, 16, 32 or 64")]
+    #[error("the number of shards must be 1, 2, 4, 8, 16, 32 or 64")]
     Shards,
     /// A percent escape is not valid.
-    #[error("user or password hold a `%` that does not begin an escape: write it as `%25`")]
+    #[error("the user or password contains a `%` that does not begin an escape: write it as `%25`")]
     Escape,
 }
 

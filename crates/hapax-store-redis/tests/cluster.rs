@@ -1,7 +1,7 @@
 //! The same laws on a real cluster of six servers, where one store's shards are on different masters.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a setup step that fails should fail the test"
 )]
 
 #[path = "laws/subject.rs"]

@@ -1,7 +1,7 @@
 //! Tests beyond the laws: several stores at once, the remains of a dying process, and servers that lose data or move.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a setup step that fails should fail the test"
 )]
 
 #[path = "it/bench.rs"]

@@ -87,7 +87,7 @@ fn claim(desk: &mut Desk<'_>, event: &NewEvent) -> Result<Claim, Failure> {
             Ok(claim)
         }
         None => Err(Failure::Unreadable(
-            "a ledger entry is in the way and cannot be read".to_owned(),
+            "an existing ledger entry cannot be read".to_owned(),
         )),
     }
 }
@@ -188,7 +188,7 @@ pub(crate) fn append(
         }
         if crate::rows::event_id_of(desk.connection, seq)? == Some(event.id) {
             return Err(Failure::Rejected(format!(
-                "the id {} belongs to another event already",
+                "the id {} already belongs to another event",
                 event.id
             )));
         }

@@ -95,7 +95,7 @@ fn from_sql(error: &Arc<rusqlite::Error>) -> Error {
     let unavailable = |what: &str| Error::unavailable(what, Arc::clone(error));
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            unavailable("the disk is full: nothing was written, and writing goes on once there is room")
+            unavailable("the disk is full: nothing was written; writes resume once there is room")
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
             unavailable("the database file cannot be written: it or its disk is read-only")
@@ -103,7 +103,7 @@ fn from_sql(error: &Arc<rusqlite::Error>) -> Error {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             unavailable("another program holds a lock on the database file")
         }
-        Some(ErrorCode::OutOfMemory) => unavailable("there is no memory left"),
+        Some(ErrorCode::OutOfMemory) => unavailable("the process is out of memory"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::Damaged {
             message:
                 "the database file is damaged: stop the service, keep a copy of the file, and restore a \

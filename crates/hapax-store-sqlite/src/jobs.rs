@@ -163,5 +163,5 @@ fn read(connection: &Connection, id: EventId) -> Result<Option<ReplayJob>, Failu
 
 pub(crate) fn parse(text: &str) -> Result<ReplayJob, Failure> {
     serde_json::from_str(text)
-        .map_err(|error| Failure::Unreadable(format!("a stored bulk replay cannot be read: {error}")))
+        .map_err(|error| Failure::Unreadable(format!("a stored replay job cannot be read: {error}")))
 }

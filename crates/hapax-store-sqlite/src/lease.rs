@@ -59,7 +59,7 @@ fn due(desk: &Desk<'_>, destination: i64, class: Class, limit: u32) -> Result<Ve
 fn take(desk: &mut Desk<'_>, row: &WorkRow, order: &LeaseOrder) -> Result<Leased, Failure> {
     let event = read_event(desk.connection, &mut desk.state.names, row.seq)?.ok_or_else(|| {
         Failure::Unreadable(format!(
-            "unfinished work refers to event {}, which is not there",
+            "an unfinished delivery refers to event {}, which does not exist",
             row.seq
         ))
     })?;

@@ -100,6 +100,6 @@ impl Names {
 
 fn unknown(number: i64) -> Failure {
     Failure::Unreadable(format!(
-        "no name has the number {number}, which a stored row refers to"
+        "a stored row refers to the name with number {number}, which does not exist"
     ))
 }

@@ -28,7 +28,7 @@ const HEADER_BYTES: usize = 100;
 pub enum OpenError {
     /// Another process has the file open.
     #[error(
-        "{} is in use by another process, which holds {}: stop that one, or give this one its own file",
+        "{} is in use by another process, which holds {}: stop that process, or give this one its own file",
         path.display(), lock.display()
     )]
     AlreadyOpen {
@@ -38,7 +38,7 @@ pub enum OpenError {
     },
     /// The file is not a Hapax database.
     #[error(
-        "the file is no Hapax database and was left alone: {reason}; name another file, or move this one away"
+        "the file is not a Hapax database and was left alone: {reason}; name another file, or move this one away"
     )]
     NotADatabase {
         /// What it is instead.
@@ -67,8 +67,8 @@ pub enum OpenError {
     },
     /// The file belongs to a migration that was not finished.
     #[error(
-        "the database file is an unfinished copy of another store and is not served: run `hapax store migrate` again, \
-         which goes on where it stopped, or move the file away"
+        "the database file holds an unfinished store migration and is not served: run `hapax store migrate` again, \
+         which resumes where it stopped, or move the file away"
     )]
     UnfinishedCopy,
     /// The file cannot be written.
@@ -94,7 +94,7 @@ impl OpenError {
                 reason: "it is not an SQLite database".to_owned(),
             },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged {
-                reason: "its pages do not fit together".to_owned(),
+                reason: "its pages are inconsistent".to_owned(),
                 source: Some(error),
             },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly {
@@ -186,7 +186,7 @@ fn look_at_header(path: &Path) -> Result<(), OpenError> {
     let whole = file.read_exact(&mut header).is_ok();
     if !header.starts_with(MAGIC) {
         return Err(OpenError::NotADatabase {
-            reason: "it does not begin like an SQLite database".to_owned(),
+            reason: "it does not start with an SQLite header".to_owned(),
         });
     }
     if !whole {

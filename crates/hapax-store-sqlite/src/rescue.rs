@@ -61,7 +61,7 @@ fn take_back(desk: &mut Desk<'_>, rows: Vec<WorkRow>) -> Result<Vec<Rescued>, Fa
                 ])?;
         }
         let event = event_id_of(desk.connection, row.seq)?
-            .ok_or_else(|| Failure::Unreadable(format!("running work refers to no event at {}", row.seq)))?;
+            .ok_or_else(|| Failure::Unreadable(format!("a running delivery refers to no event at row {}", row.seq)))?;
         let named = desk.state.names.named(desk.connection, row.destination)?;
         rescued.push(Rescued {
             event,

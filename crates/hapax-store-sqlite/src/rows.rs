@@ -53,7 +53,7 @@ pub(crate) fn state_of(code: i64) -> Result<DeliveryState, Failure> {
     DeliveryState::ALL
         .into_iter()
         .find(|state| state_code(*state) == code)
-        .ok_or_else(|| Failure::Unreadable(format!("{code} is no state of a delivery")))
+        .ok_or_else(|| Failure::Unreadable(format!("{code} is not a delivery state")))
 }
 
 /// The number for what a dead head does.
@@ -93,7 +93,7 @@ pub(crate) fn optional_bytes_at<const N: usize>(
         .map_err(|error| Failure::Unreadable(format!("column {column} of a stored row: {error}")))?;
     blob.map(|blob| {
         blob.try_into()
-            .map_err(|_| Failure::Unreadable(format!("column {column} of a stored row has another length")))
+            .map_err(|_| Failure::Unreadable(format!("column {column} of a stored row has the wrong length")))
     })
     .transpose()
 }
@@ -126,7 +126,7 @@ pub(crate) fn error_at(row: &Row<'_>, column: usize) -> Result<Option<ErrorClass
     let text: Option<String> = row.get(column)?;
     text.map(|text| {
         ErrorClass::from_name(&text)
-            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is not a class of errors")))
+            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is not an error class")))
     })
     .transpose()
 }

@@ -55,7 +55,7 @@ pub(crate) fn list(desk: &mut ReadDesk, span: TimeRange) -> Result<Vec<TrafficRo
 
 fn subject_of(text: &str) -> Result<Subject, Failure> {
     Subject::from_text(text)
-        .ok_or_else(|| Failure::Unreadable(format!("stored traffic is of nobody that is known: `{text}`")))
+        .ok_or_else(|| Failure::Unreadable(format!("stored traffic has an unknown subject: `{text}`")))
 }
 
 fn sums_of(text: &str) -> Result<Traffic, Failure> {

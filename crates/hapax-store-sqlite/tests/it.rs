@@ -1,7 +1,7 @@
 //! Promises that only this store makes: about its file, its lock, its log and its limits.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a setup step that fails should fail the test"
 )]
 
 #[path = "it/bench.rs"]

@@ -155,7 +155,7 @@ fn the_server_has_limits_and_a_public_url_is_plain() {
 fn a_redis_that_cannot_be_is_refused_with_the_reason() {
     assert_eq!(
         problems("[store]\nurl = \"redis://:hunter2@cache?shards=3\"\n"),
-        ["hapax.toml:2:1: store.url: the number of shards is 1, 2, 4, 8, 16, 32 or 64"]
+        ["hapax.toml:2:1: store.url: the number of shards must be 1, 2, 4, 8, 16, 32 or 64"]
     );
 }
 

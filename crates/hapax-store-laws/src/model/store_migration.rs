@@ -43,7 +43,7 @@ impl StoreMigration for MemoryStore {
         self.step(|state, _| {
             let Some(mark) = &mut state.import else {
                 return Err(Error::Rejected {
-                    message: "no copy into this store was begun".to_owned(),
+                    message: "no migration into this store was started".to_owned(),
                 });
             };
             mark.reached = reached.clone();

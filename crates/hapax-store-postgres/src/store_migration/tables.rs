@@ -331,7 +331,7 @@ pub(super) fn hash_of(bytes: &Binary) -> Result<BodyHash, Failure> {
     let bytes = bytes.0.as_slice().try_into();
     bytes
         .map(BodyHash::from_bytes)
-        .map_err(|_| Failure::Unreadable("a stored hash has another length".to_owned()))
+        .map_err(|_| Failure::Unreadable("a stored hash has the wrong length".to_owned()))
 }
 
 fn text(bytes: &Binary) -> String {
@@ -341,7 +341,7 @@ fn text(bytes: &Binary) -> String {
 fn error(name: Option<String>) -> Result<Option<ErrorClass>, Failure> {
     name.map(|name| {
         ErrorClass::from_name(&name)
-            .ok_or_else(|| Failure::Unreadable(format!("`{name}` is not a class of errors")))
+            .ok_or_else(|| Failure::Unreadable(format!("`{name}` is not an error class")))
     })
     .transpose()
 }

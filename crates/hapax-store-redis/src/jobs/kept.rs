@@ -37,7 +37,7 @@ impl Kept {
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Failure> {
-        json::read(bytes, "a bulk replay")
+        json::read(bytes, "a replay job")
     }
 
     pub(super) fn hold(&self) -> Option<JobHold> {

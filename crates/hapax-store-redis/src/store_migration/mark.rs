@@ -41,7 +41,7 @@ pub(super) async fn begin(link: &Arc<Link>, mark: &ImportMark) -> Result<ImportB
 pub(super) async fn begun(link: &Link) -> Result<ImportMark, Failure> {
     import_mark::read(link)
         .await?
-        .ok_or_else(|| Failure::Rejected("no copy into this store was begun".to_owned()))
+        .ok_or_else(|| Failure::Rejected("no migration into this store was started".to_owned()))
 }
 
 /// Stores the progress of the migration.
