@@ -157,7 +157,7 @@ async fn check_durability(client: &Client, options: &Options) -> Result<(), Open
             if !options.allow_unsafe_durability {
                 return Err(OpenError::UnsafeDurability { setting: name });
             }
-            tracing::warn!(setting = name, "the database may lose what it has committed");
+            tracing::warn!(setting = name, "the database may lose committed transactions");
         }
     }
     Ok(())

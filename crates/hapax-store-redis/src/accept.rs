@@ -196,7 +196,7 @@ async fn give_back(link: &Link, event: &NewEvent, claimed: Claimed) {
         })
         .collect();
     if let Err(failure) = finish::finish(link, reports).await {
-        tracing::warn!(%failure, "a delivery that was handed over waits until its lease ends");
+        tracing::warn!(%failure, "a delivery leased at accept waits until its lease expires");
     }
 }
 

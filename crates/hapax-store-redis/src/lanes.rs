@@ -385,7 +385,7 @@ pub(crate) async fn join_all(link: &Link, id: EventId) -> Result<(), Failure> {
 /// Takes a recorded step; if that fails, [`take_left`] does it later.
 pub(crate) async fn take_or_leave(link: &Link, step: &Step) {
     if let Err(failure) = take(link, step).await {
-        tracing::warn!(%failure, "a lane does not go on yet: its step is taken again in a few seconds");
+        tracing::warn!(%failure, "a lane is stalled: its step is retried in a few seconds");
     }
 }
 

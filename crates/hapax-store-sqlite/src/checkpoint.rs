@@ -117,7 +117,7 @@ impl Checkpointer {
         self.log.stop.store(true, Ordering::Release);
         self.thread.thread().unpark();
         if self.thread.join().is_err() {
-            tracing::error!("the checkpointer had panicked");
+            tracing::error!("the checkpointer panicked");
         }
     }
 }

@@ -247,13 +247,13 @@ fn take_over(connection: &Connection, state: &mut State) -> Result<(), Failure> 
             if moved > 0 {
                 tracing::info!(
                     moved,
-                    "the wall clock was ahead when the last process ran: deliveries that waited for it were moved back"
+                    "the wall clock was ahead when the last process ran: waiting deliveries were moved back"
                 );
             }
             if voided > 0 {
                 tracing::info!(
                     voided,
-                    "deliveries that ran when the last process ended are due again"
+                    "deliveries that were running when the last process ended are due again"
                 );
             }
             Ok(())

@@ -99,7 +99,7 @@ impl SqliteStore {
             self.writes.close();
             self.reads.close();
             if tokio::task::spawn_blocking(move || threads.end()).await.is_err() {
-                tracing::error!("closing the store had panicked");
+                tracing::error!("closing the store panicked");
             }
         }
     }
@@ -154,18 +154,18 @@ impl Threads {
         let connection = self.writer.join();
         for reader in self.readers {
             if reader.join().is_err() {
-                tracing::error!("a reader had panicked");
+                tracing::error!("a reader panicked");
             }
         }
         self.checkpointer.stop();
         match connection {
             Ok(Some(connection)) => {
                 if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-                    tracing::warn!(%error, "the log could not be emptied; the next start does it");
+                    tracing::warn!(%error, "the write-ahead log could not be emptied; the next start will do it");
                 }
             }
             Ok(None) => {}
-            Err(_) => tracing::error!("the writer had panicked"),
+            Err(_) => tracing::error!("the writer panicked"),
         }
     }
 }

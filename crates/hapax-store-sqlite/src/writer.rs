@@ -114,12 +114,12 @@ impl Writer {
             match connection::for_writing(&self.path, &self.options, self.log.pages_handle()) {
                 Ok(connection) => {
                     self.epoch.fetch_add(1, Ordering::Release);
-                    tracing::info!("the database file was opened again");
+                    tracing::info!("the database file was reopened");
                     self.commit_on(&connection, batch);
                     current = Some(connection);
                 }
                 Err(error) => {
-                    let failure = Failure::Gone(format!("the database file cannot be opened again: {error}"));
+                    let failure = Failure::Gone(format!("the database file cannot be reopened: {error}"));
                     answer_all(batch, Some(&failure));
                 }
             }
@@ -130,7 +130,7 @@ impl Writer {
         let hot = match Hot::prepare(connection) {
             Ok(hot) => hot,
             Err(error) => {
-                tracing::error!(%error, "the database file cannot be used; it will be opened again");
+                tracing::error!(%error, "the database file cannot be used; it will be reopened");
                 return End::ConnectionLost;
             }
         };
@@ -148,7 +148,7 @@ impl Writer {
                 Helped::No => {}
                 Helped::Yes => {
                     if let Err(error) = connection::fit_cache(connection, &self.options) {
-                        tracing::warn!(%error, "the page cache keeps its size");
+                        tracing::warn!(%error, "the page cache could not be resized");
                     }
                 }
             }

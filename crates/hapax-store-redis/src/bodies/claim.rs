@@ -105,7 +105,7 @@ pub(crate) async fn name(link: &Link, claim: Option<&BodyClaim>, id: EventId) {
             .arg(value(&named)),
     );
     if let Err(failure) = link.apply_one(shard_of(link, hash), change).await {
-        tracing::debug!(%failure, "the event that has a body was not noted");
+        tracing::debug!(%failure, "the event that has a body was not recorded");
     }
 }
 
