@@ -30,7 +30,7 @@ fn every_test_that_a_promise_names_exists() {
     let missing: Vec<&&str> = names.iter().filter(is_missing).collect();
     assert!(
         missing.is_empty(),
-        "no test, module or rule is named so: {missing:?}"
+        "no test, module or rule has these names: {missing:?}"
     );
 }
 

@@ -8,7 +8,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "an example: it says what went wrong by stopping, and prints its figures"
+    reason = "an example: it reports failures by panicking, and prints its figures"
 )]
 
 use std::sync::Arc;

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         }
     }
     if !Cluster::is_named() {
-        eprintln!("HAPAX_TEST_CITUS_URL names no cluster: nothing is tested on Citus");
+        eprintln!("HAPAX_TEST_CITUS_URL does not name a cluster: nothing is tested on Citus");
         return ExitCode::SUCCESS;
     }
     let is_wanted = |test: &Test| {

@@ -51,7 +51,7 @@ impl Bench {
     /// Leases one fresh delivery for a long time.
     pub async fn lease(&self, destination: &str) -> Option<Leased> {
         let mut leased = self.lease_many(destination, 1).await;
-        assert!(leased.len() <= 1, "the limit of a lease is kept");
+        assert!(leased.len() <= 1, "the limit of a lease is respected");
         leased.pop()
     }
 

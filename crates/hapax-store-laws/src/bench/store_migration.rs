@@ -54,7 +54,7 @@ pub async fn exported(store: &dyn Backend, limit: u32) -> (ImportMark, Pages) {
         let page = store.export(&at, limit).await.must();
         assert!(
             page.records.len() <= limit as usize,
-            "the limit of a page is kept"
+            "the limit of a page is respected"
         );
         let end = page.next.is_none();
         at = page.next.unwrap_or(at);

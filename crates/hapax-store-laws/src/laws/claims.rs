@@ -21,7 +21,7 @@ pub async fn of_many_concurrent_copies_exactly_one_is_new(bench: &mut Bench) {
         let first = the_only_new(&claims);
         for (id, claim) in &claims {
             if let Claim::Seen(entry) = claim {
-                assert_eq!(entry.id, first, "a copy names the first, not {id}");
+                assert_eq!(entry.id, first, "a duplicate names the first, not {id}");
             }
         }
         assert_eq!(
@@ -143,6 +143,6 @@ fn the_only_new(claims: &[(EventId, Claim)]) -> EventId {
         .filter(|(_, claim)| matches!(claim, Claim::New { .. }))
         .map(|(id, _)| *id)
         .collect();
-    assert_eq!(new.len(), 1, "exactly one copy is new");
+    assert_eq!(new.len(), 1, "exactly one request is new");
     new[0]
 }

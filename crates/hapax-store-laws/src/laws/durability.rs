@@ -43,7 +43,7 @@ pub async fn the_ledger_dedupes_after_a_crash(bench: &mut Bench) {
     let before = bench.look_up("evt_1").await;
     bench.reopen().await;
     let Claim::Seen(entry) = bench.accept(bench.event("evt_1").to("billing")).await else {
-        panic!("what was accepted before the crash is seen after it");
+        panic!("an event accepted before the crash is seen after it");
     };
     assert_eq!(entry.id, id);
     assert_eq!(Some(entry), before);

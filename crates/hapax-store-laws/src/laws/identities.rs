@@ -25,7 +25,7 @@ pub async fn a_copy_is_told_what_the_first_was(bench: &mut Bench) {
     );
     bench.tick().await;
     let Claim::Seen(entry) = bench.accept(bench.event("evt_1").body("second")).await else {
-        panic!("a copy is seen");
+        panic!("a duplicate is seen");
     };
     assert!(
         before <= entry.first_seen && entry.first_seen <= after,
@@ -70,7 +70,7 @@ pub async fn one_id_in_two_scopes_is_two_events(bench: &mut Bench) {
     assert_ne!(first, second);
     assert_eq!(bench.record(second).await.event.identity.scope.as_str(), "bank");
     let Claim::Seen(entry) = bench.accept(bench.event_in("bank", "evt_1")).await else {
-        panic!("a copy in the second scope is seen");
+        panic!("a duplicate in the second scope is seen");
     };
     assert_eq!(entry.id, second);
 }
@@ -145,7 +145,7 @@ pub async fn a_finished_event_still_dedupes(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.run("billing", AttemptOutcome::Completed).await;
     let Claim::Seen(entry) = bench.accept(bench.event("evt_1").to("billing")).await else {
-        panic!("a completed event's copy is seen");
+        panic!("a completed event's duplicate is seen");
     };
     assert_eq!(entry.id, id);
     assert!(bench.lease("billing").await.is_none());

@@ -41,7 +41,7 @@ pub async fn a_job_advances_to_its_end(bench: &mut Bench) {
     assert!(bench.store.advance_replay(&job, ONE).await.must());
     assert_eq!(bench.store.unfinished_replays().await.must(), []);
     assert_eq!(bench.store.replay_job(job.id).await.must(), Some(job.clone()));
-    assert!(!bench.store.cancel_replay(job.id).await.must(), "it is over");
+    assert!(!bench.store.cancel_replay(job.id).await.must(), "it has ended");
     assert_eq!(
         bench.store.replay_job(job.id).await.must().must().state,
         ReplayJobState::Done
@@ -55,7 +55,7 @@ pub async fn a_cancelled_job_does_not_advance(bench: &mut Bench) {
     assert!(bench.store.cancel_replay(job.id).await.must(), "it was running");
     assert!(
         !bench.store.cancel_replay(job.id).await.must(),
-        "it is not any more"
+        "it no longer is"
     );
     job.tally.replayed = 99;
     for state in [ReplayJobState::Running, ReplayJobState::Done] {
@@ -109,7 +109,7 @@ pub async fn a_job_is_driven_by_one_at_a_time(bench: &mut Bench) {
     assert_eq!(bench.store.claim_replay(job.id, ONE).await.must(), None);
     assert!(
         !bench.store.advance_replay(&job, ONE).await.must(),
-        "not any more"
+        "no longer"
     );
     job.state = ReplayJobState::Done;
     assert!(bench.store.advance_replay(&job, other).await.must());
@@ -156,7 +156,7 @@ pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Ben
     };
     assert!(!claim(1, 2).await, "an older one waits");
     assert!(claim(0, 1).await);
-    assert!(!claim(1, 2).await, "an older one is under way");
+    assert!(!claim(1, 2).await, "an older one is in progress");
     assert!(claim(2, 2).await, "another destination");
     assert!(!claim(3, 3).await, "it reaches every destination");
     let done = |number: usize| ReplayJob {
@@ -176,7 +176,7 @@ pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Ben
     };
     bench.store.create_replay(late).await.must();
     assert_eq!(bench.store.claim_replay(early, driver(1)).await.must(), None);
-    assert!(claim(3, 3).await, "it goes on");
+    assert!(claim(3, 3).await, "it continues");
 }
 
 pub async fn unfinished_jobs_are_listed_oldest_first(bench: &mut Bench) {

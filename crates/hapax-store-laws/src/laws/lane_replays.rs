@@ -148,7 +148,7 @@ pub async fn a_lane_runs_one_at_a_time_while_many_replay(bench: &mut Bench) {
         let leased = bench.store.lease(due).await.must().leased;
         assert!(leased.len() <= 1, "one at a time");
         if let Some(leased) = leased.first() {
-            assert!(bench.lease("orders").await.is_none(), "nothing runs beside it");
+            assert!(bench.lease("orders").await.is_none(), "nothing runs alongside it");
             done.push(leased.event.id);
             bench.finished(leased, AttemptOutcome::Completed).await;
         } else if all_are_back {
@@ -162,7 +162,7 @@ pub async fn a_lane_runs_one_at_a_time_while_many_replay(bench: &mut Bench) {
         task.await.must();
     }
     done.sort_unstable();
-    assert_eq!(done, ids, "each once, and nobody is left behind");
+    assert_eq!(done, ids, "each once, and none is left behind");
 }
 
 fn into_lane(event: EventId) -> ReplayOrder {

@@ -156,7 +156,7 @@ pub async fn a_lane_runs_one_at_a_time_while_many_accept(bench: &mut Bench) {
         if let Some(leased) = leased.first() {
             assert!(
                 bench.lease("orders").await.is_none(),
-                "nothing runs beside the head"
+                "nothing runs alongside the head"
             );
             done.push(leased.event.identity.event_id.clone());
             bench.finished(leased, AttemptOutcome::Completed).await;
@@ -170,7 +170,7 @@ pub async fn a_lane_runs_one_at_a_time_while_many_accept(bench: &mut Bench) {
     for acceptor in acceptors {
         acceptor.await.must();
     }
-    assert_eq!(done.len(), ACCEPTORS * EACH, "nobody is left behind");
+    assert_eq!(done.len(), ACCEPTORS * EACH, "none is left behind");
     for acceptor in 0..ACCEPTORS {
         let prefix = format!("evt_{acceptor}_");
         let own: Vec<_> = done.iter().filter(|id| id.starts_with(&prefix)).collect();

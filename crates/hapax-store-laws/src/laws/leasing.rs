@@ -42,7 +42,7 @@ pub async fn a_handed_over_delivery_runs_under_its_token(bench: &mut Bench) {
         panic!("the event is new");
     };
     assert_eq!(tokens.len(), 2, "one answer for each delivery");
-    assert_eq!(tokens[1], None, "only what was asked for is handed over");
+    assert_eq!(tokens[1], None, "only the requested delivery is leased");
     let handed = tokens[0].must();
     assert!(handed.lease_until >= before.plus(LONG));
     let view = bench.delivery(id, "billing").await;
@@ -126,7 +126,7 @@ pub async fn a_lease_says_when_the_next_is_due(bench: &mut Bench) {
     assert_eq!(
         bench.store.lease(ask(1)).await.must().next_due,
         None,
-        "what runs is not due"
+        "a running delivery is not due"
     );
     let before = bench.now().await;
     bench

@@ -29,7 +29,7 @@ pub async fn a_paused_destination_gets_nothing_until_it_is_resumed(bench: &mut B
     let running = bench.lease("billing").await.must();
     bench.store.pause(pause("billing")).await.must();
     assert!(bench.lease("billing").await.is_none());
-    assert_eq!(bench.lease_many("ledger", 10).await.len(), 2, "others go on");
+    assert_eq!(bench.lease_many("ledger", 10).await.len(), 2, "others continue");
     bench.finished(&running, AttemptOutcome::Completed).await;
     assert!(
         bench.store.resume(&"billing".into()).await.must(),
@@ -37,7 +37,7 @@ pub async fn a_paused_destination_gets_nothing_until_it_is_resumed(bench: &mut B
     );
     assert!(
         !bench.store.resume(&"billing".into()).await.must(),
-        "it is not any more"
+        "it no longer is"
     );
     assert_eq!(bench.lease_many("billing", 10).await.len(), 1);
 }

@@ -132,7 +132,7 @@ pub async fn a_discarded_dead_letter_can_be_restored_for_the_dead_window(bench: 
         .store
         .dispose(vec![(id, "billing".into())], Disposal::Restore)
         .await;
-    assert_eq!(restored.must(), 0, "its time is over");
+    assert_eq!(restored.must(), 0, "its window has ended");
 }
 
 /// A source without a window keeps its payloads.

@@ -196,7 +196,7 @@ pub async fn a_conflicting_body_that_cannot_be_kept_fails_alone(bench: &mut Benc
     let Err(error) = said.remove(1) else {
         panic!("it is of no identity");
     };
-    assert!(!error.is_retryable(), "this very item can never be kept");
+    assert!(!error.is_retryable(), "this item can never be stored");
     assert_eq!(said.remove(0).must(), ConflictRecorded::Kept);
     assert_eq!(bench.record(one.id).await.conflicts.len(), 1);
     assert_eq!(bench.record(other.id).await.conflicts.len(), 1);
@@ -223,7 +223,7 @@ pub async fn a_released_conflicting_body_is_marked(bench: &mut Bench) {
             .await
             .must()
             .is_some(),
-        "it can be looked at"
+        "it can be read"
     );
 }
 

@@ -69,12 +69,12 @@ pub async fn a_request_that_fails_fails_alone(bench: &mut Bench) {
     let Err(error) = answers.remove(1) else {
         panic!("an id belongs to one event");
     };
-    assert!(!error.is_retryable(), "this very item can never be written");
+    assert!(!error.is_retryable(), "this item can never be written");
     assert!(matches!(answers.remove(0).must()[0], Claim::New { .. }));
     assert_eq!(bench.look_up("poison").await, None, "nothing of it was written");
     assert_eq!(bench.record(taken).await.event.body, "taken");
     let leased: Vec<_> = bench.lease_many("billing", 10).await;
-    assert_eq!(leased.len(), 2, "only the neighbours make work");
+    assert_eq!(leased.len(), 2, "only the neighbours have deliveries");
 }
 
 /// Ids of two processes may have the same time and counter: both events are stored and found.

@@ -28,7 +28,7 @@ pub async fn an_expired_lease_is_a_loss_and_not_an_attempt(bench: &mut Bench) {
     assert_eq!(
         bench.record(id).await.attempts.len(),
         1,
-        "a loss is no attempt to look at"
+        "a loss is not shown as an attempt"
     );
 }
 

@@ -31,7 +31,7 @@ impl Store for MemoryStore {
             Some(AcceptTrouble::Fails) => {
                 let failed = |_| {
                     Err(Error::Unavailable {
-                        message: "the store is away".to_owned(),
+                        message: "the store is unavailable".to_owned(),
                         source: None,
                     })
                 };

@@ -223,7 +223,7 @@ impl Store for Broken {
         }
         if self.has(Fault::RefusesConflictsTogether) && answers.iter().any(Result::is_err) {
             let refused = || Error::Rejected {
-                message: "one of them cannot be kept".to_owned(),
+                message: "one of them cannot be stored".to_owned(),
             };
             answers.fill_with(|| Err(refused()));
         }

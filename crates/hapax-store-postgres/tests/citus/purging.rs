@@ -58,7 +58,7 @@ fn expired_events_and_ledger_entries_go_faster_than_they_came() {
         let went = time(purge(&store)).await;
         assert!(
             went < came,
-            "{EVENTS} events came in {came:?} and went in {went:?}"
+            "{EVENTS} events were accepted in {came:?} and purged in {went:?}"
         );
     });
 }

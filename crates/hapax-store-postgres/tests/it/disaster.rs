@@ -40,7 +40,7 @@ pub(crate) async fn insist(store: &PostgresStore, event: NewEvent) -> EventId {
         match accept(store, event.clone()).await {
             Ok(Claim::New { .. }) => return id,
             Ok(Claim::Seen(entry)) => {
-                assert_eq!(entry.id, id, "nobody else sends it");
+                assert_eq!(entry.id, id, "no other task sends it");
                 return id;
             }
             Err(error) => {
@@ -73,7 +73,7 @@ pub(crate) async fn worked_off(store: &PostgresStore, answered: &[EventId]) {
     assert_eq!(distinct.len(), worked.len(), "nothing is doubled");
     assert_eq!(distinct, answered.iter().copied().collect(), "nothing is lost");
     let counts = store.counts().await.unwrap();
-    assert_eq!(counts.events, answered.len() as u64, "the sums hold as well");
+    assert_eq!(counts.events, answered.len() as u64, "the sums agree");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +104,7 @@ async fn terminated_backends_lose_and_double_nothing() {
     assert!(answered.len() > SENDERS);
     assert!(
         store.connection_epoch() > epoch,
-        "what was remembered may be gone"
+        "cached answers may be outdated"
     );
     all_there(&database, &answered).await;
 }

@@ -72,7 +72,7 @@ async fn a_failover_to_a_synchronous_standby_loses_and_doubles_nothing() {
     assert_eq!(entry.id, early.id);
     assert!(
         store.connection_epoch() > epoch,
-        "what was remembered may be gone"
+        "cached answers may be outdated"
     );
     worked_off(&store, &answered).await;
 }

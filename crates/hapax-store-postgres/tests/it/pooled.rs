@@ -27,7 +27,7 @@ async fn everything_works_spread_by_bucket() {
     options.spread = Some(Spread::ByBucket);
     let store = PostgresStore::open(options).await.unwrap();
     goes_through(&store).await;
-    assert!(store.prepares(), "nothing is between");
+    assert!(store.prepares(), "there is no pooler in between");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -67,7 +67,7 @@ async fn a_source_that_is_behind_keeps_no_other_waiting() {
     for source in ["shop", "bank"] {
         let count = "SELECT count(*) FROM hapax.events WHERE source = $1";
         let left: i64 = client.query_one(count, &[&source]).await.unwrap().get(0);
-        assert!(left < i64::from(EVENTS), "nothing of {source} went");
+        assert!(left < i64::from(EVENTS), "nothing of {source} was deleted");
     }
 }
 

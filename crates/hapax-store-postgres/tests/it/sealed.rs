@@ -39,6 +39,6 @@ async fn no_table_shows_what_was_in_plain_once_it_is_encrypted() {
 fn dump(database: &Database) -> Vec<u8> {
     let dump = database.dump().unwrap();
     let has_rows = dump.windows(5).any(|window| window == b"evt_1");
-    assert!(has_rows, "the rows were read at all");
+    assert!(has_rows, "rows were read");
     dump
 }

@@ -1,4 +1,4 @@
-//! A database of an earlier version: what it holds is found in every new way, too.
+//! A database from an earlier version: its events are found by every new index, too.
 
 use hapax_core::store::{Claim, ConflictingBody, DuplicateCount, DuplicateNote, EventQuery, Has};
 use hapax_core::{BodyHash, EventId, Headers, Operations, Store};
@@ -7,7 +7,7 @@ use hapax_test_postgres::Server;
 
 use crate::bench::{Maker, accept, open};
 
-/// Takes the database back to the version before searches.
+/// Downgrades the database to the version before searches.
 const BACK: &str = "
     DROP TABLE hapax.views, hapax.traffic, hapax.indexed_fields, hapax.noted, hapax.indexed, hapax.alerts, hapax.owners;
     DROP INDEX hapax.places_turn;

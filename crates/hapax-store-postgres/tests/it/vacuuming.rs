@@ -1,4 +1,4 @@
-//! The table of unfinished work is vacuumed as often as it has been worked through.
+//! `hapax.work` is vacuumed as often as its rows turn over.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A store in a database of its own, on the server's clock, for the laws.
+//! A store in its own database, on the server's clock, for the laws.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use tokio_postgres::Client;
 
 /// How the tables are laid out.
 #[derive(Clone, Debug)]
-#[allow(dead_code, reason = "each file of tests has the layout that it is about")]
+#[allow(dead_code, reason = "each test file uses one layout")]
 pub(crate) enum Layout {
-    /// As the migrations make them, on this server.
+    /// As the migrations create them, on this server.
     Plain(Arc<Server>),
-    /// Those with a bucket are partitioned by it, as they are spread over the shards of a distributed
+    /// Bucketed tables are partitioned by bucket, as they would be distributed over the shards of a distributed
     /// database; statements run bucket by bucket.
     Partitioned(Arc<Server>),
-    /// As the guide spreads them, on the cluster that is named.
+    /// As the guide distributes them, on the configured cluster.
     Distributed,
 }
 
@@ -84,7 +84,7 @@ impl PostgresSubject {
 impl Subject for PostgresSubject {
     async fn fresh(&self) -> Arc<dyn Backend> {
         if let Some(used) = self.place() {
-            // Quicker than another database, for those that want many.
+            // Faster than another database, for tests that need many stores.
             used.run(include_str!("empty.sql")).await;
             return self.open().await;
         }
@@ -96,7 +96,7 @@ impl Subject for PostgresSubject {
         });
         *self.place.lock() = Some(Arc::clone(&place));
         if let TestDatabase::Cluster(_) = *place {
-            // A store with half a copy, which an earlier law may have left, is not opened.
+            // An unfinished migration, which an earlier law may have left behind, would not be opened.
             place.run("DROP TABLE IF EXISTS hapax.import").await;
         }
         let store = self.open().await;
@@ -148,13 +148,13 @@ impl Subject for PostgresSubject {
     fn short_lease(&self) -> Duration {
         match self.layout {
             Layout::Plain(_) | Layout::Partitioned(_) => Duration::from_millis(200),
-            // Statements take longer where they go over several servers.
+            // Statements take longer if they involve several servers.
             Layout::Distributed => Duration::from_secs(1),
         }
     }
 }
 
-/// Runs what the guide says, for the tables that are there and not spread.
+/// Runs the guide's statements for the tables that exist and are not distributed yet.
 pub(crate) async fn distribute(client: &Client) {
     let is_plain = "SELECT to_regclass($1) IS NOT NULL
                     AND NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass($1))";

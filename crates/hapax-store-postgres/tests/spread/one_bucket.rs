@@ -1,5 +1,5 @@
-//! Every statement that ran, by its plan: it touches the tables of one bucket, or it only reads and
-//! says that it reads them all. Such a one is made so that Citus can hand it on to every shard.
+//! Checks the plan of every statement that ran: it touches the tables of one bucket, or it only reads and is marked as
+//! reading them all. A marked statement is written so that Citus can pass it on to every shard.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,8 +9,7 @@ use hapax_test_postgres::Server;
 
 use crate::subject::{Layout, PostgresSubject};
 
-/// The server writes down every statement with its plan. A plan made for the parameters shows the
-/// partitions that it touches.
+/// The server logs every statement with its plan. A plan made for the parameters shows the partitions that it touches.
 const SETTINGS: [&str; 7] = [
     "session_preload_libraries = 'auto_explain'",
     "auto_explain.log_min_duration = 0",
@@ -21,18 +20,18 @@ const SETTINGS: [&str; 7] = [
     "lc_messages = 'C'",
 ];
 
-/// What a statement that reads all buckets says.
+/// The mark of a statement that reads all buckets.
 const EVERY_BUCKET: &str = "/* every bucket */";
 
-/// What a statement says that is not the store's.
+/// The mark of a statement that is not the store's.
 const BETWEEN_TESTS: &str = "/* between two tests */";
 
-/// What Citus refuses to hand on to every shard, or gathers on the coordinator first, with all its rows: rows that are
-/// limited for each row of another table, and rows that are kept from the planner's reach.
+/// What Citus refuses to pass on to every shard, or for which it first collects all rows on the coordinator: rows that
+/// are limited per row of another table, and subqueries that the planner must not flatten.
 const NOT_FOR_EVERY_SHARD: [&str; 2] = [" LATERAL ", " OFFSET "];
 
-/// Beginnings of statements, each of which must have been seen: those on the way of an event, and
-/// those that lock or delete; and those that take the store elsewhere.
+/// Beginnings of statements, each of which must have been seen: those on an event's path, those that lock or delete,
+/// and those of a store migration.
 const HOT: [&str; 46] = [
     "INSERT INTO hapax.ledger",
     "INSERT INTO hapax.events",
@@ -163,7 +162,7 @@ fn plans(log: &str) -> BTreeMap<String, BTreeSet<String>> {
         let Some((_, plan)) = entry.split_once("Query Text: ") else {
             continue;
         };
-        // Continued lines begin with a tab; the plan begins at the first that has a cost.
+        // Continuation lines begin with a tab; the plan begins at the first line that has a cost.
         let lines: Vec<&str> = plan.lines().map(str::trim).collect();
         let end = lines.iter().position(|line| line.contains("(cost=")).unwrap();
         let statement = lines[..end].join(" ");

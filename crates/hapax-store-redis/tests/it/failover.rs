@@ -142,6 +142,6 @@ async fn the_first_calls_after_a_promotion_wait_no_longer_for_replicas_than_othe
     assert_eq!(
         lease(&store, "billing", 10).await.len(),
         3,
-        "what was handed over and not answered was given back"
+        "deliveries leased at accept and not answered were given back"
     );
 }

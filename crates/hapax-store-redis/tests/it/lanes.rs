@@ -22,7 +22,7 @@ async fn a_delivery_whose_process_died_before_it_joined_its_lane_joins_it() {
     finish(&other, &running[0]).await;
     assert!(
         lease(&other, "orders", 10).await.is_empty(),
-        "nobody has told the lane of the next one"
+        "the lane was not notified of the next one"
     );
     forget_how_young_steps_are(&cluster, &prefix);
     other.rescue(10).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_lane_goes_on_when_the_process_of_its_head_died_before_it_left() {
     let other = open(&url).await;
     assert!(
         lease(&other, "orders", 10).await.is_empty(),
-        "nobody has told the lane that its head is done"
+        "the lane was not notified that its head is done"
     );
     forget_how_young_steps_are(&cluster, &prefix);
     other.rescue(10).await.unwrap();
@@ -99,7 +99,7 @@ async fn left_outside(cluster: &Cluster, prefix: &str) -> [NewEvent; 2] {
     accept_again(&dying, &head).await;
     let moving = move_lane(cluster, prefix);
     assert!(accept(&dying, &next).await.is_err(), "it could not join");
-    assert!(accept(&dying, &next).await.is_err(), "nor is its copy answered");
+    assert!(accept(&dying, &next).await.is_err(), "nor is its duplicate answered");
     drop(dying);
     arrive(moving);
     [head, next]

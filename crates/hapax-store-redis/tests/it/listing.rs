@@ -160,7 +160,7 @@ async fn pages(store: &RedisStore, query: &EventQuery, limit: u32) -> Vec<EventP
     loop {
         let page = store.list(query, after, limit).await.unwrap();
         let next = page.next;
-        assert!(next.is_none() || next != after, "a page goes on");
+        assert!(next.is_none() || next != after, "the cursor advances");
         pages.push(page);
         after = next;
         if after.is_none() {

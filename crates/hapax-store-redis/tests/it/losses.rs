@@ -81,7 +81,7 @@ async fn numbers_never_go_back_where_a_server_lost_the_last_one() {
         assert_eq!(
             server.call(&["HDEL", shard, "token"]).unwrap().number(),
             Some(1),
-            "it was there to be lost"
+            "the number existed before it was lost"
         );
     }
 }

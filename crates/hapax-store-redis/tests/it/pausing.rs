@@ -26,7 +26,7 @@ async fn a_pause_that_reached_some_shards_reaches_all_when_a_store_is_opened() {
     }
     assert!(
         !lease(&store, "billing", 100).await.is_empty(),
-        "half a pause lets something through"
+        "a half-finished pause lets deliveries through"
     );
     let opened = open(&url).await;
     assert_eq!(keys(&server, &prefix, "p").len(), SHARDS);

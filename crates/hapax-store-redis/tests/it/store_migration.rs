@@ -39,7 +39,7 @@ async fn a_store_is_the_same_after_it_moved_to_more_shards_to_a_cluster_and_back
     for event in &lane {
         let leased = lease(&last, "orders", 10).await;
         let ids: Vec<_> = leased.iter().map(|leased| leased.event.id).collect();
-        assert_eq!(ids, [event.id], "the lane goes on in its order");
+        assert_eq!(ids, [event.id], "the lane continues in order");
         finish(&last, &leased[0]).await;
         accept_again(&last, event).await;
     }
@@ -120,7 +120,7 @@ async fn numbers_that_scripts_cannot_count_with_are_refused_with_the_reason() {
         panic!("{refused:?}");
     };
     assert!(message.contains("greater than 2^52"), "{message}");
-    assert!(second.census().await.unwrap().is_empty(), "nothing was taken in");
+    assert!(second.census().await.unwrap().is_empty(), "nothing was imported");
 }
 
 /// Adds something to every shard. Returns the lane's events in their order.

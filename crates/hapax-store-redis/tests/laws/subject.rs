@@ -25,7 +25,7 @@ pub(crate) struct RedisSubject {
     url: Mutex<String>,
 }
 
-#[allow(dead_code, reason = "each file of tests has the place that it is about")]
+#[allow(dead_code, reason = "each test file uses one of them")]
 impl RedisSubject {
     pub(crate) fn one_server() -> Self {
         Self::new(TestRedis::Server(Server::shared().unwrap()))

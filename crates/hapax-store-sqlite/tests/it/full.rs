@@ -54,7 +54,7 @@ async fn a_full_file_refuses_clearly_and_goes_on_once_there_is_room() {
     assert_eq!(
         counts.events,
         stored.len() as u64,
-        "what was acknowledged is there, and nothing else"
+        "exactly the acknowledged events are stored"
     );
     for event_id in &stored {
         let identity = Identity::new("shop", event_id.as_str());

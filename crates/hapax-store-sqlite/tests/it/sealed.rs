@@ -41,5 +41,5 @@ async fn the_file_forgets_what_was_in_plain_once_it_is_encrypted() {
     turn_on_and_rotate(&(Arc::clone(&plain) as Arc<dyn Backend>)).await;
     plain.close().await;
     let file = std::fs::read(&path).unwrap();
-    assert!(!is_shown(&file), "not even in what was deleted");
+    assert!(!is_shown(&file), "not even in deleted rows");
 }
