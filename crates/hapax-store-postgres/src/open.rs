@@ -17,9 +17,7 @@ const SERVER_VERSION_MIN: u32 = 140_000;
 pub enum OpenError {
     /// The URL, or a file that it names, cannot be read.
     #[error("the database's URL cannot be used: {reason}")]
-    Url {
-        reason: String,
-    },
+    Url { reason: String },
     /// The server cannot be reached, or it refuses the connection.
     #[error("the database cannot be reached: is it running, and are host, port, name and password correct?")]
     Unreachable {

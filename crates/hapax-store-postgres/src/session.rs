@@ -280,7 +280,8 @@ impl Session {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<Row, Failure>> {
-        let missing = || Failure::Unreadable("the database returned no row where there is always one".to_owned());
+        let missing =
+            || Failure::Unreadable("the database returned no row where there is always one".to_owned());
         let row = self.optional(sql, params);
         async move { row.await?.ok_or_else(missing) }
     }

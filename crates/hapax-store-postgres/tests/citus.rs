@@ -2,10 +2,7 @@
 //! `HAPAX_TEST_CITUS_URL`. Without one there are no tests here, rather than tests that pass without checking anything.
 //!
 //! `tests/citus/cluster run COMMAND` starts a cluster for a command, given a PostgreSQL that has Citus.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a setup step that fails should fail the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a setup step that fails should fail the test")]
 
 #[path = "it/bench.rs"]
 #[expect(dead_code, reason = "some of it is for the other tests")]

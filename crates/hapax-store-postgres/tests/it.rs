@@ -1,8 +1,5 @@
 //! Tests beyond the laws: several stores on one database, servers that die, and the start.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a setup step that fails should fail the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a setup step that fails should fail the test")]
 
 #[path = "it/bench.rs"]
 mod bench;

@@ -1,8 +1,5 @@
 //! Every law of the store's contract, and the random walk against the model, on a real server.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a setup step that fails should fail the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a setup step that fails should fail the test")]
 
 #[path = "laws/subject.rs"]
 mod subject;

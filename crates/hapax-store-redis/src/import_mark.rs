@@ -13,6 +13,8 @@ pub(crate) async fn read(link: &Link) -> Result<Option<ImportMark>, Failure> {
     let command = Command::new("HGET", "m").arg("import");
     let mark = link.read(HOME, vec![command]).await?.next()?;
     reply::optional_bytes(mark)?
-        .map(|bytes| serde_json::from_slice(&bytes).map_err(|_| damaged("the mark of an unfinished migration")))
+        .map(|bytes| {
+            serde_json::from_slice(&bytes).map_err(|_| damaged("the mark of an unfinished migration"))
+        })
         .transpose()
 }

@@ -63,19 +63,13 @@ pub enum OpenError {
     },
     /// Scripts need commands that the server does not have.
     #[error("Redis {found} at {node} is too old: Hapax needs 6.2 or newer")]
-    TooOld {
-        node: String,
-        found: String,
-    },
+    TooOld { node: String, found: String },
     /// The server evicts acknowledged events when memory runs out.
     #[error(
         "Redis at {node} has `maxmemory-policy {policy}`: it would evict ledger entries, and their events would \
          take effect twice; run `redis-cli CONFIG SET maxmemory-policy noeviction` and add it to its configuration"
     )]
-    Evicts {
-        node: String,
-        policy: String,
-    },
+    Evicts { node: String, policy: String },
     /// The URL names one server, but it is part of a cluster.
     #[error("Redis at {0} is part of a cluster: write \"redis-cluster://\" instead of \"redis://\"")]
     IsACluster(String),

@@ -68,5 +68,7 @@ fn whose(field: &[u8]) -> Result<(Subject, Owner), Failure> {
     let text = |bytes| std::str::from_utf8(bytes).ok();
     let subject = text(subject).and_then(Subject::from_text);
     let owner = text(owner).and_then(|owner| owner.parse().ok()).map(Owner);
-    subject.zip(owner).ok_or_else(|| damaged("the owner of a traffic row"))
+    subject
+        .zip(owner)
+        .ok_or_else(|| damaged("the owner of a traffic row"))
 }

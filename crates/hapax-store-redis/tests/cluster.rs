@@ -1,8 +1,5 @@
 //! The same laws on a real cluster of six servers, where one store's shards are on different masters.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a setup step that fails should fail the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a setup step that fails should fail the test")]
 
 #[path = "laws/subject.rs"]
 mod subject;

@@ -1,8 +1,5 @@
 //! Tests beyond the laws: several stores at once, the remains of a dying process, and servers that lose data or move.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a setup step that fails should fail the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a setup step that fails should fail the test")]
 
 #[path = "it/bench.rs"]
 mod bench;

@@ -60,8 +60,12 @@ fn take_back(desk: &mut Desk<'_>, rows: Vec<WorkRow>) -> Result<Vec<Rescued>, Fa
                     row.lost,
                 ])?;
         }
-        let event = event_id_of(desk.connection, row.seq)?
-            .ok_or_else(|| Failure::Unreadable(format!("a running delivery refers to no event at row {}", row.seq)))?;
+        let event = event_id_of(desk.connection, row.seq)?.ok_or_else(|| {
+            Failure::Unreadable(format!(
+                "a running delivery refers to no event at row {}",
+                row.seq
+            ))
+        })?;
         let named = desk.state.names.named(desk.connection, row.destination)?;
         rescued.push(Rescued {
             event,

@@ -42,7 +42,9 @@ impl Tokens {
     /// Skips all numbers below `below`.
     pub(crate) fn pass(&mut self, connection: &Connection, below: u64) -> Result<(), Failure> {
         let below = i64::try_from(below).map_err(|_| {
-            Failure::Rejected("the numbers of the other store are greater than this store can hold".to_owned())
+            Failure::Rejected(
+                "the numbers of the other store are greater than this store can hold".to_owned(),
+            )
         })?;
         self.next = self.next.max(below);
         self.reserved = self.next;

@@ -1,8 +1,5 @@
 //! Promises that only this store makes: about its file, its lock, its log and its limits.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a setup step that fails should fail the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a setup step that fails should fail the test")]
 
 #[path = "it/bench.rs"]
 mod bench;

@@ -142,7 +142,10 @@ async fn a_killed_copy_goes_on_and_postgres_takes_over_without_losing_or_doublin
     let setup = setup.database(&url);
     let refused = setup.refusal().await;
     refused.assert_code(1);
-    assert!(refused.stderr.contains("unfinished store migration"), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("unfinished store migration"),
+        "{refused:#?}"
+    );
 
     let arguments = [
         "store",
@@ -316,7 +319,10 @@ async fn a_copy_that_differs_is_named_and_not_served() {
     assert!(copied.assert_code(5).stderr.contains(&expected), "{copied:#?}");
     let refused = setup.database(&database.url()).refusal().await;
     assert!(
-        refused.assert_code(1).stderr.contains("unfinished store migration"),
+        refused
+            .assert_code(1)
+            .stderr
+            .contains("unfinished store migration"),
         "{refused:#?}"
     );
 }

@@ -41,7 +41,10 @@ pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
         let is_silent = |attempt: &Attempt| attempt.excerpt.is_empty() && attempt.message.is_none();
         assert!(record.attempts.iter().all(|view| is_silent(&view.attempt)));
         assert_eq!(record.status, EventStatus::Completed);
-        assert!(found(bench).await.is_empty(), "it is not found by its old contents");
+        assert!(
+            found(bench).await.is_empty(),
+            "it is not found by its old contents"
+        );
         bench.reopen().await;
     }
     bench.copied().await;

@@ -53,10 +53,7 @@ pub async fn a_cancelled_job_does_not_advance(bench: &mut Bench) {
     let mut job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
     assert!(bench.store.cancel_replay(job.id).await.must(), "it was running");
-    assert!(
-        !bench.store.cancel_replay(job.id).await.must(),
-        "it no longer is"
-    );
+    assert!(!bench.store.cancel_replay(job.id).await.must(), "it no longer is");
     job.tally.replayed = 99;
     for state in [ReplayJobState::Running, ReplayJobState::Done] {
         job.state = state;
@@ -107,10 +104,7 @@ pub async fn a_job_is_driven_by_one_at_a_time(bench: &mut Bench) {
         Some(job.clone())
     );
     assert_eq!(bench.store.claim_replay(job.id, ONE).await.must(), None);
-    assert!(
-        !bench.store.advance_replay(&job, ONE).await.must(),
-        "no longer"
-    );
+    assert!(!bench.store.advance_replay(&job, ONE).await.must(), "no longer");
     job.state = ReplayJobState::Done;
     assert!(bench.store.advance_replay(&job, other).await.must());
     assert_eq!(bench.store.claim_replay(job.id, other).await.must(), None);

@@ -131,7 +131,11 @@ pub async fn an_event_with_an_earlier_events_body_is_flagged(bench: &mut Bench) 
         note("bank", elsewhere, "same"),
     ];
     bench.store.note_bodies(rest).await.must();
-    assert_eq!(bench.record(one).await.same_body_as, None, "the first is not flagged");
+    assert_eq!(
+        bench.record(one).await.same_body_as,
+        None,
+        "the first is not flagged"
+    );
     assert_eq!(bench.record(two).await.same_body_as, Some(one));
     assert_eq!(bench.record(alone).await.same_body_as, None);
     assert_eq!(

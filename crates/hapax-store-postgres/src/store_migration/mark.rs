@@ -71,7 +71,9 @@ pub(super) async fn begin(session: &Session, mark: &ImportMark) -> Result<Import
 /// Stores the progress of the migration, within the transaction of the imported records.
 pub(super) async fn advance(session: &Session, reached: &MigrationCursor) -> Result<(), Failure> {
     let Some(mark) = read(session).await? else {
-        return Err(Failure::Rejected("no migration into this store was started".to_owned()));
+        return Err(Failure::Rejected(
+            "no migration into this store was started".to_owned(),
+        ));
     };
     let mark = ImportMark {
         reached: reached.clone(),
@@ -100,7 +102,9 @@ async fn read(session: &Session) -> Result<Option<ImportMark>, Failure> {
         return Ok(None);
     };
     let mark = serde_json::from_str(row.try_get(0)?).map_err(|error| {
-        Failure::Unreadable(format!("the mark of the unfinished migration cannot be read: {error}"))
+        Failure::Unreadable(format!(
+            "the mark of the unfinished migration cannot be read: {error}"
+        ))
     })?;
     Ok(Some(mark))
 }

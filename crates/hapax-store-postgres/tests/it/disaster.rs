@@ -102,10 +102,7 @@ async fn terminated_backends_lose_and_double_nothing() {
         answered.extend(sender.await.unwrap());
     }
     assert!(answered.len() > SENDERS);
-    assert!(
-        store.connection_epoch() > epoch,
-        "cached answers may be outdated"
-    );
+    assert!(store.connection_epoch() > epoch, "cached answers may be outdated");
     all_there(&database, &answered).await;
 }
 

@@ -70,10 +70,7 @@ async fn a_failover_to_a_synchronous_standby_loses_and_doubles_nothing() {
         panic!("an event from before the failover is new again");
     };
     assert_eq!(entry.id, early.id);
-    assert!(
-        store.connection_epoch() > epoch,
-        "cached answers may be outdated"
-    );
+    assert!(store.connection_epoch() > epoch, "cached answers may be outdated");
     worked_off(&store, &answered).await;
 }
 

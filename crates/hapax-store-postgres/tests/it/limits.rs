@@ -183,5 +183,9 @@ async fn a_page_reads_a_bounded_number_of_bodies_and_says_how_many() {
         ..EventQuery::default()
     };
     let page = store.list(&rare, None, 5).await.unwrap();
-    assert_eq!((page.events.len(), page.next), (0, None), "it is found by an index");
+    assert_eq!(
+        (page.events.len(), page.next),
+        (0, None),
+        "it is found by an index"
+    );
 }

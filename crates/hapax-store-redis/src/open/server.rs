@@ -18,13 +18,9 @@ const OLDEST: (u64, u64) = (6, 2);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// There is no append-only file.
-    NoAppendOnlyFile {
-        node: String,
-    },
+    NoAppendOnlyFile { node: String },
     /// The server does not flush the append-only file.
-    NeverFlushed {
-        node: String,
-    },
+    NeverFlushed { node: String },
     /// A source waits for more replicas than there are.
     FewReplicas {
         node: String,

@@ -41,7 +41,11 @@ async fn a_conflict_is_answered_once_the_replicas_have_it() {
         .await
         .remove(0)
         .unwrap();
-    assert_eq!(kept, ConflictRecorded::Again, "it was stored, but not acknowledged");
+    assert_eq!(
+        kept,
+        ConflictRecorded::Again,
+        "it was stored, but not acknowledged"
+    );
 }
 
 fn other_body(event: &NewEvent) -> ConflictingBody {

@@ -99,7 +99,10 @@ async fn left_outside(cluster: &Cluster, prefix: &str) -> [NewEvent; 2] {
     accept_again(&dying, &head).await;
     let moving = move_lane(cluster, prefix);
     assert!(accept(&dying, &next).await.is_err(), "it could not join");
-    assert!(accept(&dying, &next).await.is_err(), "nor is its duplicate answered");
+    assert!(
+        accept(&dying, &next).await.is_err(),
+        "nor is its duplicate answered"
+    );
     drop(dying);
     arrive(moving);
     [head, next]

@@ -48,7 +48,9 @@ pub(super) fn begin(desk: &mut Desk<'_>, mark: &ImportMark) -> Result<ImportBegu
 /// Stores the progress of the migration.
 pub(super) fn advance(desk: &Desk<'_>, reached: &MigrationCursor) -> Result<(), Failure> {
     let Some(mark) = read(desk.connection)? else {
-        return Err(Failure::Rejected("no migration into this store was started".to_owned()));
+        return Err(Failure::Rejected(
+            "no migration into this store was started".to_owned(),
+        ));
     };
     let mark = ImportMark {
         reached: reached.clone(),
@@ -71,7 +73,9 @@ fn read(connection: &Connection) -> Result<Option<ImportMark>, Failure> {
         .optional()?;
     text.map(|text| {
         serde_json::from_str(&text).map_err(|error| {
-            Failure::Unreadable(format!("the mark of the unfinished migration cannot be read: {error}"))
+            Failure::Unreadable(format!(
+                "the mark of the unfinished migration cannot be read: {error}"
+            ))
         })
     })
     .transpose()

@@ -109,7 +109,11 @@ async fn a_list_looks_at_a_bounded_number_of_rows_and_goes_on_with_a_cursor() {
         ..EventQuery::default()
     };
     let page = store.list(&rare, None, 5).await.unwrap();
-    assert_eq!((page.events.len(), page.next), (1, None), "it is found by an index");
+    assert_eq!(
+        (page.events.len(), page.next),
+        (1, None),
+        "it is found by an index"
+    );
     let query = EventQuery {
         to: Some("billing".into()),
         ..EventQuery::default()
