@@ -104,7 +104,7 @@ pub(crate) async fn purge(session: &Session, now: Timestamp, limit: i64) -> Resu
 }
 
 /// The link of an entry. A malformed link was tampered with: the entry then belongs to no chain, and verification
-/// misses it.
+/// reports it as missing.
 pub(crate) fn link_at(row: &Row, column: usize) -> Result<Option<AuditLink>, Failure> {
     let bytes: Option<&[u8]> = row.try_get(column)?;
     Ok(bytes.and_then(AuditLink::from_bytes))

@@ -154,7 +154,7 @@ pub(crate) async fn conclude(
     failure::all(vec![deleted, kept])?;
     lanes::stand(session, &held, Standing::Holding).await?;
     lanes::leave(session, &left).await?;
-    // Includes lanes that are held: replays that come before the holder continue.
+    // Includes lanes that are held: replays in front of the holder continue.
     let freed: BTreeSet<LaneName> = left.into_iter().chain(held).map(|place| place.lane).collect();
     lanes::promote(session, &freed, now).await
 }

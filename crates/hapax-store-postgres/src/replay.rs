@@ -237,8 +237,8 @@ impl Found {
         }
     }
 
-    /// A generation of the identity that no event has had. A tombstone does not reserve its number for the next event:
-    /// it moves on to the following one.
+    /// A generation of the identity that no event has had. From a tombstone it takes the one meant for the next event,
+    /// and the tombstone moves on.
     fn next_generation(&mut self, subject: &Subject, again: &mut Again) -> Generation {
         let key = crate::rows::key_uuid(subject.identity.key());
         let taken = match self.ledger.get_mut(&key) {

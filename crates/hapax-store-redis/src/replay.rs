@@ -250,7 +250,7 @@ impl Forced {
         };
         let mut entry = Entry::from_bytes(&read)?;
         let next = entry.known.generation.next();
-        // A tombstone's generation belongs to the next event, so the tombstone moves on.
+        // A tombstone holds the generation meant for the next event: the replay takes it, and the tombstone moves on.
         let generation = if entry.is_forgotten {
             entry.known.generation
         } else {

@@ -80,7 +80,7 @@ pub(crate) fn purge(desk: &Desk<'_>, now: Timestamp, limit: u32) -> Result<bool,
 }
 
 /// The link of an entry. A malformed link was tampered with: the entry then belongs to no chain, and verification
-/// misses it.
+/// reports it as missing.
 pub(crate) fn link_at(row: &Row<'_>, column: usize) -> Result<Option<AuditLink>, Failure> {
     let bytes: Option<Vec<u8>> = row.get(column)?;
     Ok(bytes.and_then(|bytes| AuditLink::from_bytes(&bytes)))

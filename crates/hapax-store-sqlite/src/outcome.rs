@@ -72,8 +72,8 @@ pub(crate) enum Ending {
     Discarded,
 }
 
-/// Removes a delivery from the unfinished ones, stores its outcome, and lets its lane continue where possible. Behind a
-/// dead delivery that holds its lane, only replays that come before it continue.
+/// Removes a delivery from the unfinished ones, stores its outcome, and lets its lane continue where possible. If a
+/// dead delivery holds its lane, only replays in front of it continue.
 pub(crate) fn conclude(
     desk: &mut Desk<'_>,
     row: &WorkRow,

@@ -155,8 +155,8 @@ fn fitting(
     Ok(found)
 }
 
-/// A generation of the identity that no event has had. A tombstone does not reserve its number for the next event: it
-/// moves on to the following one.
+/// A generation of the identity that no event has had. From a tombstone it takes the one meant for the next event, and
+/// the tombstone moves on.
 fn next_generation(desk: &Desk<'_>, subject: &Subject) -> Result<Generation, Failure> {
     let key = subject.identity.key();
     let found: Option<(u32, bool)> = desk

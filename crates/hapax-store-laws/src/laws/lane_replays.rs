@@ -84,7 +84,7 @@ pub async fn a_dead_head_holds_up_only_those_after_it(bench: &mut Bench) {
     runs_in_order(bench, &ids).await;
 }
 
-/// A delivery that dies lets those continue that were replayed before it.
+/// A delivery that dies does not block replays in front of it.
 pub async fn one_that_dies_does_not_hold_up_those_before_it(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
     assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);

@@ -52,7 +52,7 @@ impl State {
         delivery.error = Some(reason);
         match delivery.lane.clone() {
             None => {}
-            // It blocks those after it; one that was replayed before it may continue.
+            // It blocks those after it; one that was replayed in front of it may continue.
             Some(lane) if lane.on_dead == OnDead::Hold => self.promote(now, destination, &lane.key),
             Some(_) => self.leave(now, event, destination),
         }

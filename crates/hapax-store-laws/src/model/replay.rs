@@ -90,7 +90,8 @@ impl State {
                 row.entry.generation
             }
             Forgotten::Yes => {
-                // The tombstone's generation belongs to the next event, so the tombstone moves on.
+                // The tombstone holds the generation meant for the next event: the replay takes it, and the tombstone
+                // moves on.
                 let taken = row.entry.generation;
                 row.entry.generation = taken.next();
                 taken
