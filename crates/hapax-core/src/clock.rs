@@ -1,6 +1,6 @@
-//! Time: the wall clock that stamps events and the monotonic one that measures.
+//! Time: the wall clock that stamps events and the monotonic clock that measures durations.
 //!
-//! Only the binary creates a [`SystemClock`]; everything else is handed a `dyn Clock`.
+//! Only the binary creates a [`SystemClock`]; everything else receives a `dyn Clock`.
 
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// From microseconds since the Unix epoch.
+    /// Creates a timestamp from microseconds since the Unix epoch.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// From whole seconds since the Unix epoch.
+    /// Creates a timestamp from whole seconds since the Unix epoch.
     pub const fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1_000_000))
     }
@@ -37,19 +37,19 @@ impl Timestamp {
         self.0.div_euclid(1_000_000)
     }
 
-    /// This moment plus `duration`; stays at the end of time instead of wrapping.
+    /// This moment plus `duration`; saturates instead of overflowing.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(micros(duration)))
     }
 
-    /// This moment minus `duration`.
+    /// This moment minus `duration`; saturates instead of overflowing.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(micros(duration)))
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// The time elapsed since `earlier`; zero if this moment is not later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -59,7 +59,7 @@ fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// RFC 3339 in UTC, to the microsecond.
+/// Formats the moment as RFC 3339 in UTC, to the microsecond.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_microsecond(self.0) {
@@ -92,21 +92,21 @@ impl std::str::FromStr for Timestamp {
     }
 }
 
-/// A text that is not an RFC 3339 time.
+/// The string is not an RFC 3339 time.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a time: write RFC 3339, such as 2026-01-31T12:00:00Z")]
 pub struct NotATimestamp(String);
 
-/// Where time comes from.
+/// A source of wall-clock and monotonic time.
 pub trait Clock: Send + Sync + 'static {
-    /// The wall clock. It may step in either direction: never measure with it.
+    /// The wall clock. It may step in either direction: never measure durations with it.
     fn now(&self) -> Timestamp;
 
-    /// Time since some fixed start; never goes back.
+    /// Monotonic time since an arbitrary fixed start.
     fn elapsed(&self) -> Duration;
 }
 
-/// The clocks of the host.
+/// The host's wall clock and monotonic clock.
 #[derive(Debug)]
 pub struct SystemClock {
     started: Instant,
@@ -122,7 +122,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // A host clock before 1970 reads as the epoch itself: wrong, but ordered.
+        // A host clock set before 1970 reads as the epoch: wrong, but still ordered.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(micros(since_epoch))
     }

@@ -1,9 +1,9 @@
-//! Deliveries: one event on its way to one destination, and what can become of it.
+//! Deliveries: one event for one destination, and the states it passes through.
 //!
 //! ```text
 //! work:     pending ──lease──► running ──failed──► retrying ──due──► (lease)
 //!              ▲                  └─lease expired──► pending, lost + 1, new token
-//! outcome:  completed | dead | discarded      (a replay puts work back)
+//! outcome:  completed | dead | discarded      (a replay makes it pending again)
 //! ```
 
 use std::fmt;
@@ -13,41 +13,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DestinationId, EventId, Generation, IdempotencyKey, StoredEvent, Timestamp};
 
-/// Fences a lease. Tokens come from one store-wide increasing sequence: every lease, rescue and
-/// replay takes a new one, so a late write of an earlier holder can never match.
+/// Fences a lease. Tokens come from one increasing, store-wide sequence: every lease, rescue and replay takes a new
+/// one, so a late write by an earlier holder can never match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Token(pub u64);
 
-/// Who holds a lease: a fresh random number for each start of a process, never a host name.
+/// The process that holds a lease: a random number drawn at each start, never a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner(pub u64);
 
-/// What a worker must show to write about a delivery it runs.
+/// Identifies a leased delivery. A worker must present it with every write about that delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hold {
-    /// The event.
+    /// The delivered event.
     pub event: EventId,
-    /// The destination.
+    /// The destination it is delivered to.
     pub destination: DestinationId,
-    /// The lease's token.
+    /// The token of the lease.
     pub token: Token,
 }
 
 /// A delivery to create when an event is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewDelivery {
-    /// Where to.
+    /// The destination to deliver to.
     pub destination: DestinationId,
-    /// Its lane, where the destination keeps order.
+    /// The lane to join, if the destination is ordered.
     pub lane: Option<Lane>,
-    /// Accept it already leased, for a local worker that is free to run it at once.
-    /// Never together with a lane.
+    /// Store the delivery already leased, for a local worker that can run it immediately. Never combined with a lane.
     pub hand_over: Option<HandOver>,
 }
 
 impl NewDelivery {
-    /// A delivery without order, to be leased later.
+    /// An unordered delivery, to be leased later.
     pub fn to(destination: impl Into<DestinationId>) -> Self {
         Self {
             destination: destination.into(),
@@ -57,60 +56,60 @@ impl NewDelivery {
     }
 }
 
-/// The terms on which a delivery is handed straight to a local worker.
+/// The terms on which a delivery is passed directly to a local worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// Who runs it.
+    /// The process that runs it.
     pub owner: Owner,
-    /// For how long.
+    /// The length of the lease.
     pub lease_for: Duration,
 }
 
-/// Deliveries of one destination that run one at a time, in order of acceptance.
+/// Deliveries to one destination that run one at a time, in order of acceptance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lane {
-    /// What `order_by` read from the event.
+    /// The value that `order_by` read from the event.
     pub key: String,
-    /// What a dead head does to the ones behind it.
+    /// What a dead delivery at the head does to the deliveries behind it.
     pub on_dead: OnDead,
 }
 
-/// What a dead delivery does to its lane.
+/// How a dead delivery affects its lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDead {
     /// The lane waits until the delivery is replayed or discarded.
     #[default]
     Hold,
-    /// The next one runs.
+    /// The next delivery in the lane runs.
     Skip,
 }
 
-/// A delivery that this process may run, until the lease ends.
+/// A delivery that this process may run until the lease expires.
 #[derive(Clone, Debug)]
 pub struct Leased {
     /// The event with its payload.
     pub event: StoredEvent,
-    /// Where to.
+    /// The destination to deliver to.
     pub destination: DestinationId,
-    /// Fences every later write.
+    /// The lease's token, which fences every later write.
     pub token: Token,
-    /// When the lease ends unless extended (the store's clock).
+    /// When the lease expires unless it is extended (the store's clock).
     pub lease_until: Timestamp,
-    /// Which generation of the identity.
+    /// The generation of the event's identity.
     pub generation: Generation,
-    /// The same for every attempt.
+    /// The idempotency key: the same for every attempt.
     pub idempotency_key: IdempotencyKey,
-    /// Number of this attempt, counted from 1.
+    /// The number of this attempt, counted from 1.
     pub attempt: u32,
-    /// How many leases of it expired.
+    /// How many leases of this delivery have expired.
     pub lost: u32,
-    /// Its lane, where the destination keeps order.
+    /// The lane it belongs to, if the destination is ordered.
     pub lane: Option<Lane>,
 }
 
 impl Leased {
-    /// What to show when writing about it.
+    /// The [`Hold`] to present when writing about this delivery.
     pub fn hold(&self) -> Hold {
         Hold {
             event: self.event.id,
@@ -120,20 +119,20 @@ impl Leased {
     }
 }
 
-/// One try, as it is kept for people to look at.
+/// One attempt, as recorded for operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// When it began.
+    /// When the attempt began.
     pub started_at: Timestamp,
-    /// How long it took.
+    /// How long it took, in milliseconds.
     pub duration_ms: u32,
     /// The HTTP status or the exit code.
     pub status: Option<i32>,
-    /// The beginning of what the destination answered.
+    /// The beginning of the destination's response.
     pub excerpt: String,
-    /// What went wrong, if anything did.
+    /// Why it failed; `None` if it succeeded.
     pub error: Option<ErrorClass>,
-    /// The error in words.
+    /// A readable error message.
     pub message: Option<String>,
 }
 
@@ -143,31 +142,31 @@ pub struct Attempt {
 pub enum ErrorClass {
     /// No connection could be made.
     Connect,
-    /// No answer in time.
+    /// No response in time.
     Timeout,
     /// An HTTP status that is not 2xx.
     Status,
-    /// The destination said never again (410, or `hapax-retry: no`).
+    /// The destination refused further attempts (410, or `hapax-retry: no`).
     Refused,
-    /// The connection broke during the exchange.
+    /// The connection broke during the request.
     Protocol,
-    /// The address is one that may not be called.
+    /// Calls to the address are not allowed.
     Blocked,
-    /// A command ended with another code than 0, or could not be started.
+    /// A command exited with a code other than 0 or could not be started.
     Exit,
-    /// The database of a `sql` destination did not take a statement.
+    /// The database of a `sql` destination rejected a statement.
     Sql,
-    /// Its lease expired three times: the process died while it ran.
+    /// The lease expired three times: the process died while running the delivery.
     Lost,
     /// The process is shutting down.
     Shutdown,
-    /// Its event's body came before under another id, and its source holds such events: it was never tried, and an
-    /// operator releases or discards it.
+    /// Another event arrived earlier with the same body under a different id, and the source holds such events. The
+    /// delivery was never attempted; an operator releases or discards it.
     SameBody,
 }
 
 impl ErrorClass {
-    /// Every class.
+    /// Every error class.
     pub const ALL: [Self; 11] = [
         Self::Connect,
         Self::Timeout,
@@ -182,7 +181,7 @@ impl ErrorClass {
         Self::SameBody,
     ];
 
-    /// As it is written everywhere.
+    /// The class's name, as used in the API, logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -199,7 +198,7 @@ impl ErrorClass {
         }
     }
 
-    /// The class written as `text`.
+    /// The class with the name `text`.
     pub fn from_name(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == text)
     }
@@ -211,22 +210,22 @@ impl fmt::Display for ErrorClass {
     }
 }
 
-/// What follows from an attempt.
+/// What happens to a delivery after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// Done.
+    /// The attempt succeeded.
     Completed,
-    /// Try again, not before this long from now.
+    /// Try again after a delay.
     Retry {
-        /// The wait.
+        /// The shortest time to wait, from now.
         after: Duration,
     },
-    /// Never try again by itself.
+    /// Stop retrying; only an operator can replay it.
     Dead {
-        /// Why.
+        /// The error class of the dead letter.
         reason: ErrorClass,
     },
-    /// Give it back untried: the attempt does not count.
+    /// Return the delivery unattempted: the attempt does not count.
     Release,
 }
 
@@ -234,17 +233,17 @@ pub enum AttemptOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// Waits for its first attempt, or behind another in its lane.
+    /// Waiting for its first attempt, or behind another delivery in its lane.
     Pending,
-    /// Leased.
+    /// Leased by a process.
     Running,
-    /// Failed, waits for its next attempt.
+    /// Failed, and waiting for its next attempt.
     Retrying,
-    /// Done.
+    /// Delivered successfully.
     Completed,
-    /// Given up.
+    /// A dead letter: no further attempt is made.
     Dead,
-    /// Given up, and an operator said that it does not matter.
+    /// A dead letter that an operator dismissed.
     Discarded,
 }
 
@@ -259,7 +258,7 @@ impl DeliveryState {
         Self::Discarded,
     ];
 
-    /// As it is written everywhere.
+    /// The state's name, as used in the API, logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -271,12 +270,12 @@ impl DeliveryState {
         }
     }
 
-    /// The state written as `text`.
+    /// The state with the name `text`.
     pub fn from_name(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
-    /// The state of a delivery that waits after this many counted attempts.
+    /// The state of a waiting delivery after this many counted attempts.
     pub const fn waiting(attempts: u32) -> Self {
         if attempts == 0 {
             Self::Pending
@@ -285,7 +284,7 @@ impl DeliveryState {
         }
     }
 
-    /// Whether work remains.
+    /// Whether the delivery still has to be attempted.
     pub const fn is_unfinished(self) -> bool {
         match self {
             Self::Pending | Self::Running | Self::Retrying => true,

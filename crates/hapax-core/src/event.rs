@@ -1,4 +1,4 @@
-//! Events: what is stored when a webhook is accepted, and the id it gets here.
+//! Events: what is stored when a webhook is accepted, and the id that Hapax assigns.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +14,11 @@ use crate::{
     Timestamp,
 };
 
-/// Hapax's own id of an accepted event: a version 7 UUID.
+/// The id that Hapax assigns to an accepted event: a version 7 UUID.
 ///
-/// Its bits carry two things besides the time: a counter that makes ids of one process increase
-/// even within a millisecond ([`EventId::order`]), and the bucket of the event's ledger key
-/// ([`EventId::bucket`]), so that a distributed store finds the row from the id alone.
+/// In addition to the time, its bits carry a counter that makes the ids of one process increase even within a
+/// millisecond ([`EventId::order`]), and the bucket of the event's ledger key ([`EventId::bucket`]), so that a
+/// distributed store can locate the row from the id alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(Uuid);
 
@@ -37,18 +37,18 @@ impl EventId {
         Self(Uuid::from_u64_pair(high, low))
     }
 
-    /// An id that was stored earlier.
+    /// Restores a stored id.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
     }
 
-    /// The sixteen bytes.
+    /// The sixteen bytes of the UUID.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
 
-    /// Increases with the time of acceptance: milliseconds and a counter, 61 bits until the year 4147.
-    /// Unique within one process; a store that keys rows by it must cope with a collision.
+    /// Increases with the time of acceptance: milliseconds and a counter, 61 bits until the year 4147. Unique within
+    /// one process; a store that keys rows by it must handle collisions.
     pub const fn order(&self) -> u64 {
         let (high, low) = self.0.as_u64_pair();
         ((high >> 16) << Self::COUNTER_BITS) | ((high & 0xfff) << 8) | ((low >> 54) & 0xff)
@@ -59,20 +59,20 @@ impl EventId {
         timestamp.as_millis() << Self::COUNTER_BITS
     }
 
-    /// No id with this [`EventId::order`] is less, and every id with a lower one is.
+    /// The smallest id with this [`EventId::order`]; every id with a lower order is less.
     pub fn least_of(order: u64) -> Self {
         Self::compose(order, 0, 0)
     }
 
-    /// An [`EventId::order`] in microseconds, as it is handed over to another store: below 2^52 until the year 2112, so
-    /// that a store that counts on from it stays below what every store can hold. Events of one process keep their order
-    /// as long as it accepts fewer than a thousand in a millisecond.
+    /// Converts an [`EventId::order`] to microseconds, the form in which it is exported to another store: below 2^52
+    /// until the year 2112, so that a store that continues counting from it stays within the range of every backend.
+    /// Events of one process keep their order as long as it accepts fewer than a thousand per millisecond.
     pub const fn order_in_micros(order: u64) -> u64 {
         let counter = order & ((1 << Self::COUNTER_BITS) - 1);
         (order >> Self::COUNTER_BITS) * 1_000 + counter
     }
 
-    /// The bucket of the ledger key this id was made for.
+    /// The bucket of the ledger key that this id was made for.
     pub const fn bucket(&self) -> u8 {
         (self.0.as_u64_pair().1 & 0x3f) as u8
     }
@@ -113,14 +113,14 @@ impl<'de> Deserialize<'de> for EventId {
     }
 }
 
-/// A text that is not an event id of ours.
+/// The string is not a Hapax event id.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{0}` is not a Hapax event id: it is a UUID, as the answer to the delivery and `hapax events list` show it"
+    "`{0}` is not a Hapax event id: an id is a UUID, as the response to the webhook and `hapax events list` show it"
 )]
 pub struct NotAnEventId(String);
 
-/// Makes ids that increase for as long as the process lives, even when the clock steps back.
+/// Generates ids that increase for the lifetime of the process, even if the clock steps back.
 #[derive(Debug, Default)]
 pub struct EventIds {
     last: AtomicU64,
@@ -140,48 +140,48 @@ impl EventIds {
     }
 }
 
-/// An event on its way in: verified, identified, not yet claimed.
+/// An incoming event: verified and identified, but not yet claimed.
 #[derive(Clone, Debug)]
 pub struct NewEvent {
-    /// The id it gets if it is the first; the same on every retry of the same write.
+    /// The id it gets if it is the first with its identity; the same on every retry of the same write.
     pub id: EventId,
-    /// Whose event, and which.
+    /// The scope and the provider's id.
     pub identity: Identity,
-    /// [`Identity::key`] of it, computed once.
+    /// Its [`Identity::key`], computed once.
     pub key: Key,
     /// The source that received it.
     pub source: SourceName,
-    /// The sender's type, such as `invoice.paid`.
+    /// The provider's event type, such as `invoice.paid`.
     pub event_type: Option<String>,
     /// When it arrived (host clock).
     pub received_at: Timestamp,
-    /// The timestamp under the signature, if the scheme has one.
+    /// The signed timestamp, if the scheme has one.
     pub signed_at: Option<Timestamp>,
-    /// Which of the source's secrets matched, counted from 0.
+    /// The index of the source's secret that matched, counted from 0.
     pub secret_index: Option<u16>,
     /// SHA-256 of the raw bytes.
     pub raw_hash: BodyHash,
-    /// A hash over what stays the same on a retry, where the preset leaves fields out.
+    /// A hash of the fields that stay the same on a redelivery, if the preset excludes fields that change.
     pub content_hash: Option<ContentHash>,
-    /// Headers as they arrived.
+    /// The headers as they arrived.
     pub headers: Headers,
-    /// The body as it arrived (of a batch: the item).
+    /// The body as it arrived; for a batch, the item.
     pub body: Bytes,
-    /// Of a split batch: the id of the request and the item's place in it.
+    /// For an item of a batch: the id of the request and the item's position in it.
     pub batch: Option<(EventId, u32)>,
     /// When the ledger may forget the id.
     pub ledger_until: Timestamp,
-    /// Values of fields that its source has indexed.
+    /// The values of the fields that the source indexes.
     pub indexed: Vec<IndexedValue>,
-    /// The work it makes, one for each destination that wants it.
+    /// The deliveries to create, one for each destination that matches.
     pub deliveries: Vec<NewDelivery>,
-    /// The body that it claims, by scope and hash: its work is held where that came before under another id
-    /// ([`crate::store::Store::accept`]).
+    /// The scope and hash of the body that the event claims. If another id claimed the same body before, the event's
+    /// deliveries are held ([`crate::store::Store::accept`]).
     pub claimed_body: Option<(Scope, BodyHash)>,
 }
 
 impl NewEvent {
-    /// What is to be remembered of the body that it claims.
+    /// The note to store for the body that the event claims.
     pub fn body_claim(&self) -> Option<BodyNote> {
         let (scope, raw_hash) = self.claimed_body.clone()?;
         Some(BodyNote {
@@ -196,27 +196,27 @@ impl NewEvent {
 /// An event as the store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Our id.
+    /// The id that Hapax assigned.
     pub id: EventId,
-    /// Whose event, and which.
+    /// The scope and the provider's id.
     pub identity: Identity,
     /// The source that received it.
     pub source: SourceName,
-    /// The sender's type.
+    /// The provider's event type.
     pub event_type: Option<String>,
     /// When it arrived.
     pub received_at: Timestamp,
-    /// The timestamp under the signature.
+    /// The signed timestamp, if the scheme has one.
     pub signed_at: Option<Timestamp>,
-    /// Which secret matched.
+    /// The index of the source's secret that matched, counted from 0.
     pub secret_index: Option<u16>,
     /// SHA-256 of the raw bytes.
     pub raw_hash: BodyHash,
-    /// Headers as they arrived.
+    /// The headers as they arrived.
     pub headers: Headers,
     /// The body as it arrived.
     pub body: Bytes,
-    /// Of a split batch: the id of the request and the item's place in it.
+    /// For an item of a batch: the id of the request and the item's position in it.
     pub batch: Option<(EventId, u32)>,
 }
 
@@ -238,23 +238,23 @@ impl From<NewEvent> for StoredEvent {
     }
 }
 
-/// What has become of an event, derived from its deliveries.
+/// The status of an event, derived from its deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventStatus {
-    /// Some delivery is unfinished and none of the unfinished ones has failed yet.
+    /// At least one delivery is unfinished, and no unfinished delivery has failed yet.
     Pending,
-    /// Some delivery failed and will be tried again.
+    /// At least one delivery failed and will be retried.
     Failed,
-    /// Nothing is unfinished and some delivery is dead.
+    /// No delivery is unfinished, and at least one is dead.
     Dead,
-    /// Its body came before under another id: no delivery is tried until an operator releases it.
+    /// Its body arrived earlier under another id: no delivery is attempted until an operator releases it.
     Held,
-    /// Every delivery is done.
+    /// Every delivery completed.
     Completed,
-    /// No destination wanted it.
+    /// No destination matched.
     Ignored,
-    /// It has no id of its own and is kept aside, until an operator sends it somewhere.
+    /// It has no id of its own and is quarantined until an operator sends it to a destination.
     Quarantined,
 }
 
@@ -270,7 +270,7 @@ impl EventStatus {
         Self::Quarantined,
     ];
 
-    /// The status of an event whose deliveries are finished, from the reasons why some are dead.
+    /// The status of an event whose deliveries are all finished, given the error classes of the dead ones.
     pub fn of_finished(dead: impl IntoIterator<Item = Option<ErrorClass>>) -> Self {
         dead.into_iter()
             .fold(Self::Completed, |status, reason| match (status, reason) {
@@ -279,7 +279,7 @@ impl EventStatus {
             })
     }
 
-    /// The status of an event without any delivery.
+    /// The status of an event without deliveries.
     pub fn without_deliveries(event_id: &str) -> Self {
         if is_set_aside(event_id) {
             Self::Quarantined
@@ -288,7 +288,7 @@ impl EventStatus {
         }
     }
 
-    /// As it is written everywhere.
+    /// The status's name, as used in the API, logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -319,7 +319,7 @@ impl std::str::FromStr for EventStatus {
     }
 }
 
-/// A text that names no status.
+/// The string is not an event status.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a status; use pending, failed, dead, held, completed, ignored or quarantined")]
 pub struct NotAStatus(String);

@@ -1,10 +1,10 @@
-//! Hashes of what arrived: how "the same event again" is told from "another body under its id".
+//! Hashes of request bodies, which distinguish a duplicate from a conflicting body under the same id.
 
 use std::fmt;
 
 use aws_lc_rs::digest::{Context, SHA256, digest};
 
-/// SHA-256 of the raw bytes that arrived (of the item, in a batch).
+/// SHA-256 of the raw bytes that arrived; for a batch, of the item.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BodyHash([u8; 32]);
 
@@ -14,12 +14,12 @@ impl BodyHash {
         Self(sha256(bytes))
     }
 
-    /// A hash that was stored earlier.
+    /// Restores a stored hash.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// The 32 bytes of the hash.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -37,13 +37,13 @@ impl fmt::Debug for BodyHash {
     }
 }
 
-/// A hash over what stays the same when a sender repeats an event, where its preset says that
-/// some fields do not. Two of them compare only under the same rule.
+/// A hash of the parts of a body that stay the same when a provider sends an event again, for presets that list fields
+/// that change. Two content hashes are comparable only if their rules are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentHash {
-    /// Names the fields left out, and so the rule.
+    /// Names the excluded fields, and thereby the rule.
     pub rule: String,
-    /// The hash over the rest.
+    /// The hash of the remaining fields.
     pub hash: BodyHash,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     to_array(digest(&SHA256, bytes).as_ref())
 }
 
-/// SHA-256 over parts, each preceded by its length, so that no two lists of parts collide.
+/// SHA-256 over parts, each preceded by its length, so that different lists of parts never have the same input.
 pub(crate) fn sha256_of_parts(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     context.update(domain.as_bytes());

@@ -1,24 +1,23 @@
-//! The headers a request came with, kept byte for byte in one compact buffer.
+//! The headers of a request, kept byte for byte in one compact buffer.
 //!
-//! Layout, repeated: name length (u16), value length (u32), name, value; big-endian. Stores keep
-//! the buffer as it is.
+//! The buffer repeats: name length (u16), value length (u32), name, value; big-endian. Stores keep it unchanged.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 const PREFIX_BYTES: usize = 6;
 
-/// The one header of an erased event.
+/// The only header of an erased event.
 pub const ERASED: &str = "hapax-erased";
-/// It, packed, with nothing in it. Statements of stores have it written out.
+/// The header, packed, with an empty value. SQL statements and scripts of the stores repeat these bytes.
 const ERASED_BYTES: &[u8] = b"\0\x0c\0\0\0\0hapax-erased";
 
-/// An ordered list of headers. Names are as they arrived; values are any bytes.
+/// An ordered list of headers. Names are kept as they arrived; values may be any bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Bytes);
 
 impl Headers {
-    /// Packs headers. A name over 64 KiB or a value over 4 GiB cannot arrive: the server's limits
-    /// are far below; such a pair would be left out.
+    /// Packs headers. A name over 64 KiB or a value over 4 GiB would be left out, but the server's limits are far below
+    /// both.
     pub fn pack<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut buffer = BytesMut::with_capacity(512);
         for (name, value) in pairs {
@@ -34,17 +33,17 @@ impl Headers {
         Self(buffer.freeze())
     }
 
-    /// What an erased event has instead of its headers.
+    /// The headers that replace those of an erased event.
     pub fn erased() -> Self {
         Self(Bytes::from_static(ERASED_BYTES))
     }
 
-    /// Whether they are those of an erased event. No request has them: one with this header loses it when it arrives.
+    /// Whether these are the headers of an erased event. No request can have them: this header is removed on arrival.
     pub fn is_erased(&self) -> bool {
         self.0 == ERASED_BYTES
     }
 
-    /// Headers that a store kept.
+    /// Restores headers from their packed form.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Self {
         Self(bytes.into())
     }
@@ -54,14 +53,14 @@ impl Headers {
         &self.0
     }
 
-    /// The first value under `name`, whatever its case.
+    /// The first value of the header `name`, compared without case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.iter()
             .find(|(found, _)| found.eq_ignore_ascii_case(name))
             .map(|(_, value)| value)
     }
 
-    /// All pairs, in the order of arrival. Ends early where the buffer is not well-formed.
+    /// All pairs, in order of arrival. Stops early if the buffer is malformed.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let mut rest: &[u8] = &self.0;
         std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
 //! What makes an event *the same* event: `(scope, event id, generation)`, and the keys derived from it.
 //!
-//! Both derivations are SHA-256 over a domain line followed by each part, preceded by its length
-//! as four big-endian bytes, cut to the first sixteen bytes:
+//! Both derivations are SHA-256 over a domain line followed by each part, preceded by its length as four big-endian
+//! bytes. The result is truncated to its first sixteen bytes:
 //!
 //! | key | domain | parts |
 //! |---|---|---|
@@ -15,17 +15,17 @@ use serde::{Deserialize, Serialize};
 use crate::hash::sha256_of_parts;
 use crate::{BodyHash, DestinationId, Scope};
 
-/// An event's identity, as its sender gave it.
+/// An event's identity, as assigned by its provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// Where the id is unique.
+    /// The scope in which the id is unique.
     pub scope: Scope,
-    /// The sender's id, in its one injective text form.
+    /// The provider's id, in its one injective text form.
     pub event_id: String,
 }
 
 impl Identity {
-    /// An identity.
+    /// Creates an identity.
     pub fn new(scope: impl Into<Scope>, event_id: impl Into<String>) -> Self {
         Self {
             scope: scope.into(),
@@ -33,13 +33,13 @@ impl Identity {
         }
     }
 
-    /// The ledger's key for it.
+    /// The ledger key of this identity.
     pub fn key(&self) -> Key {
         let parts = [self.scope.as_str().as_bytes(), self.event_id.as_bytes()];
         Key(first_half(sha256_of_parts("hapax-ledger-key:v1\n", &parts)))
     }
 
-    /// The key that every attempt at `destination` carries for this `generation`.
+    /// The key that every attempt to deliver to `destination` carries in this `generation`.
     pub fn idempotency_key(&self, generation: Generation, destination: &DestinationId) -> IdempotencyKey {
         let generation = generation.0.to_string();
         let parts = [
@@ -51,8 +51,8 @@ impl Identity {
         IdempotencyKey(first_half(sha256_of_parts("hapax-idempotency-key:v1\n", &parts)))
     }
 
-    /// The identity of an event with this content whose id another event has taken: `<id>%conflict:<hash>`. A sender
-    /// cannot choose such an id, and two contents never share one.
+    /// The identity of an event with this content whose id belongs to another event: `<id>%conflict:<hash>`. A provider
+    /// cannot choose such an id, and different contents never share one.
     #[must_use]
     pub fn of_conflict(&self, content: &BodyHash) -> Self {
         let mark = format!("{CONFLICT_MARK}{content}");
@@ -67,38 +67,38 @@ impl Identity {
     }
 }
 
-/// The longest text of an event id.
+/// The maximum length of an event id, in bytes.
 pub const EVENT_ID_BYTES_MAX: usize = 255;
 
-/// What stands before the hash of an event that should have an id and has none. No id of a sender begins like this.
+/// Prefix of the id of an event that should have an id but has none; a hash follows. No provider's id starts with it.
 pub const SET_ASIDE: &str = "unidentified:";
 
-/// What an id begins with that was made here, because the sender has none that tells events apart: such an event is
-/// never a duplicate. No id of a sender begins like this.
+/// Prefix of ids that Hapax generates because the provider sends no unique id: such an event is never a duplicate. No
+/// provider's id starts with it.
 pub const GENERATED: &str = "generated:";
 
-/// What stands between the id of an event and the hash of another content that came under it. No id of a sender has it:
-/// there, `%` is followed by two hexadecimal digits or a dash.
+/// Separates the id of an event from the hash of a conflicting body that arrived under it. No provider's id contains
+/// it: there, `%` is followed by two hexadecimal digits or a dash.
 pub const CONFLICT_MARK: &str = "%conflict:";
 
-/// Whether an event is kept aside: one of several in a request, without an id of its own. It is stored and goes
-/// nowhere until an operator says where.
+/// Whether an event is quarantined: one of several in a request, without an id of its own. It is stored and delivered
+/// nowhere until an operator chooses a destination.
 pub fn is_set_aside(event_id: &str) -> bool {
     event_id.starts_with(SET_ASIDE)
 }
 
-/// Where the id of an event comes from, as its text says.
+/// Where an event's id comes from, as its prefix or mark shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdOrigin {
-    /// The sender gave it.
+    /// The provider assigned it.
     #[default]
     Sender,
-    /// It was made here: the event is not deduplicated.
+    /// Hapax generated it: the event is not deduplicated.
     Generated,
-    /// There is none: the event is kept aside.
+    /// There is none: the event is quarantined.
     Missing,
-    /// The sender gave it to another content before; this event has an id made of both.
+    /// The provider used it for a different body before; the event's id combines both.
     Conflict,
 }
 
@@ -106,7 +106,7 @@ impl IdOrigin {
     /// Every origin.
     pub const ALL: [Self; 4] = [Self::Sender, Self::Generated, Self::Missing, Self::Conflict];
 
-    /// As it is written everywhere.
+    /// The origin's name, as used in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Sender => "sender",
@@ -116,7 +116,7 @@ impl IdOrigin {
         }
     }
 
-    /// What the text of an id says.
+    /// The origin that the text of an id indicates.
     pub fn of(event_id: &str) -> Self {
         if event_id.contains(CONFLICT_MARK) {
             Self::Conflict
@@ -130,13 +130,13 @@ impl IdOrigin {
     }
 }
 
-/// How often an identity was deliberately taken again: by `forget` or by a forced replay.
+/// How often an identity was deliberately accepted again, by `forget` or a forced replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Generation(pub u32);
 
 impl Generation {
-    /// The one after this.
+    /// The following generation.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -149,22 +149,22 @@ impl fmt::Display for Generation {
     }
 }
 
-/// The ledger's key: a 16-byte hash of the identity without its generation.
+/// The ledger key: a 16-byte hash of the identity without its generation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key([u8; 16]);
 
 impl Key {
-    /// A key that was stored earlier.
+    /// Restores a stored key.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The sixteen bytes.
+    /// The sixteen bytes of the key.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// One of 64 buckets, by which distributed stores spread their tables.
+    /// One of the 64 buckets over which distributed stores spread their tables.
     pub const fn bucket(&self) -> u8 {
         self.0[15] & 0x3f
     }
@@ -176,23 +176,23 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a destination deduplicates by: the same for every attempt, crash and default replay.
+/// The key by which a destination deduplicates: the same across attempts, crashes and default replays.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdempotencyKey([u8; 16]);
 
 impl IdempotencyKey {
-    /// A key that was stored earlier.
+    /// Restores a stored key.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The sixteen bytes.
+    /// The sixteen bytes of the key.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-/// 32 hexadecimal digits: what the `Idempotency-Key` header carries.
+/// Formats the key as 32 hexadecimal digits, the value of the `Idempotency-Key` header.
 impl fmt::Display for IdempotencyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_documented_idempotency_key_of_an_example_stays_what_it_is() {
-        // docs/GUARANTEES.md prints this pair; receivers may compute it themselves.
+        // docs/GUARANTEES.md prints this pair; receivers may compute the key themselves.
         let key = Identity::new("stripe", "evt_1").idempotency_key(Generation(0), &"billing".into());
         assert_eq!(key.to_string(), "f78f2f37e3eac4f266b383127f241234");
     }

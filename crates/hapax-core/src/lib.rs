@@ -1,9 +1,8 @@
-//! The heart of Hapax without any I/O: what an event is, what makes it *the same* event,
-//! what can become of it, and the contract every store keeps.
+//! The core of Hapax, without any I/O: what an event is, what makes it *the same* event, the states of its deliveries,
+//! and the contract that every store keeps.
 //!
-//! Nothing in this crate knows a database, HTTP or an async runtime. Time comes from a
-//! [`Clock`], randomness from a [`Random`], so that the simulator drives the very code
-//! that production runs.
+//! Nothing in this crate depends on a database, HTTP or an async runtime. Time comes from a [`Clock`] and randomness
+//! from a [`Random`], so the simulator runs the same code as production.
 
 #![warn(missing_docs)]
 

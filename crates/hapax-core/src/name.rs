@@ -1,4 +1,4 @@
-//! The names that configuration gives: sources, scopes and destinations.
+//! Names from the configuration: sources, scopes and destinations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ macro_rules! name {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// The name as text.
+            /// The name as a string.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -55,10 +55,10 @@ name! {
     SourceName
 }
 name! {
-    /// The space in which event ids are unique. A source's name, unless sources share one on purpose.
+    /// The scope in which event ids are unique: a source's name, unless several sources share a scope on purpose.
     Scope
 }
 name! {
-    /// The stable id of a destination. It outlives a rename: keys are derived from it.
+    /// The stable id of a destination. It survives a rename, because keys are derived from it.
     DestinationId
 }

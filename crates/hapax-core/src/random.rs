@@ -1,13 +1,13 @@
-//! Randomness, handed in so that the simulator can repeat a run from its seed.
+//! Randomness, injected so that the simulator can repeat a run from its seed.
 
 use aws_lc_rs::rand::{SecureRandom, SystemRandom as Source};
 
-/// Where random bits come from.
+/// A source of random bits.
 pub trait Random: Send + Sync + 'static {
-    /// Sixty-four fresh random bits.
+    /// Returns 64 random bits.
     fn next_u64(&self) -> u64;
 
-    /// A number in `0..=bound`, evenly spread.
+    /// A uniformly distributed number in `0..=bound`.
     fn up_to(&self, bound: u64) -> u64 {
         // 128-bit multiplication maps the 64 random bits onto the range; the bias is below 2^-32
         // for every bound used here (backoff delays in milliseconds).
@@ -15,35 +15,34 @@ pub trait Random: Send + Sync + 'static {
     }
 }
 
-/// The operating system's randomness.
+/// The operating system's random number generator.
 #[derive(Debug, Default)]
 pub struct SystemRandom(Source);
 
 impl SystemRandom {
-    /// A fresh source.
+    /// Creates a generator.
     pub fn new() -> Self {
         Self(Source::new())
     }
 
-    /// Fills `bytes` with randomness fit for secrets.
+    /// Fills `bytes` with random bytes that are suitable for secrets.
     ///
     /// # Errors
-    /// When the operating system has none to give.
+    /// When the operating system provides no randomness.
     pub fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness> {
         self.0.fill(bytes).map_err(|_| NoRandomness)
     }
 }
 
-/// The operating system gave no randomness.
+/// The operating system provided no randomness.
 #[derive(Debug, thiserror::Error)]
-#[error("the operating system gave no random bytes")]
+#[error("the operating system provided no random bytes")]
 pub struct NoRandomness;
 
 impl Random for SystemRandom {
     fn next_u64(&self) -> u64 {
         let mut bytes = [0; 8];
-        // `fill` fails only where the system has no randomness at all; ids must still differ,
-        // which their counter sees to.
+        // `fill` fails only if the system has no randomness at all. Ids still differ, because of their counter.
         if self.fill(&mut bytes).is_err() {
             return 0;
         }

@@ -1,27 +1,27 @@
-//! When to try again: exponential backoff with full jitter and a cap.
+//! When to retry: exponential backoff with full jitter and a cap.
 
 use std::time::Duration;
 
 use crate::Random;
 
-/// The backoff of a destination.
+/// The backoff settings of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The longest wait before the second attempt.
+    /// The longest delay before the second attempt.
     pub first: Duration,
-    /// The longest wait ever.
+    /// The upper limit for every delay.
     pub cap: Duration,
 }
 
 impl Backoff {
-    /// The longest wait after attempt number `attempt` (counted from 1): doubles each time, up to the cap.
+    /// The longest delay after attempt number `attempt` (counted from 1): doubles each time, up to the cap.
     pub fn ceiling(&self, attempt: u32) -> Duration {
         let doublings = attempt.saturating_sub(1).min(31);
         self.first.saturating_mul(1 << doublings).min(self.cap)
     }
 
-    /// A wait between zero and the ceiling, evenly spread: a thousand deliveries that failed
-    /// together do not come back together.
+    /// A random delay between zero and the ceiling, so that a thousand deliveries that failed together are not retried
+    /// together.
     pub fn delay(&self, attempt: u32, random: &dyn Random) -> Duration {
         let ceiling_ms = u64::try_from(self.ceiling(attempt).as_millis()).unwrap_or(u64::MAX - 1);
         Duration::from_millis(random.up_to(ceiling_ms))

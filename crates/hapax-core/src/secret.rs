@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A secret. `Debug` and `Display` print `***`; [`Secret::expose`] is the only way in.
+/// A secret. `Debug` and `Display` print `***`; [`Secret::expose`] is the only way to read it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -12,7 +12,7 @@ impl Secret {
         Self(secret.into())
     }
 
-    /// The secret itself. Call it where it is used, keep it nowhere.
+    /// The secret itself. Call this where the secret is used, and do not store the result.
     pub fn expose(&self) -> &str {
         &self.0
     }

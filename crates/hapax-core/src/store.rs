@@ -1,13 +1,13 @@
 //! The store's contract. Every backend keeps every sentence here; `hapax-store-laws` checks them.
 //!
-//! - Each method is **one atomic domain step** per item: it happens whole or not at all, and when
-//!   the method returns, it is durable.
-//! - **Uniqueness comes from the store**: of any number of concurrent `accept`s of one identity,
-//!   exactly one is [`Claim::New`]; the others see it only once it is durable.
-//! - **Every lease is fenced**: `extend`, `finish`, `rescue` change a row only while it is running
-//!   under the very token shown; otherwise the answer is [`Written::LeaseLost`] and nothing changed.
+//! - Each method is **one atomic domain step** per item: it takes effect completely or not at all, and is durable when
+//!   the method returns.
+//! - **The store guarantees uniqueness**: of any number of concurrent `accept`s of one identity, exactly one is
+//!   [`Claim::New`]; the others see it only once it is durable.
+//! - **Every lease is fenced**: `extend`, `finish` and `rescue` change a row only while it is running under exactly the
+//!   token presented; otherwise the result is [`Written::LeaseLost`] and nothing changed.
 //! - **Time is the store's own**, read when the step runs: a caller passes durations, never "now".
-//! - Dropping a returned future does not tear the step: it happens or not, never half.
+//! - Dropping a returned future cannot leave a step half done: it takes effect completely or not at all.
 
 mod admin;
 mod alive;
@@ -58,130 +58,131 @@ use crate::{
     Generation, Headers, Hold, Identity, Key, Lane, Leased, NewEvent, Owner, SourceName, Timestamp, Token,
 };
 
-/// A lease that expired this often makes the delivery dead: it takes its worker down.
+/// A delivery whose lease expired this often is dead: it probably crashes its worker.
 pub const LOST_MAX: u32 = 3;
-/// Variants kept for one identity; further ones are only counted.
+/// The maximum number of conflicting bodies kept for one identity; further ones are only counted.
 pub const CONFLICTS_MAX: usize = 8;
-/// Gaps between copies that are kept for one identity.
+/// The maximum number of gaps between duplicates kept for one identity.
 pub const GAPS_MAX: usize = 20;
 
-/// The hot path and what must be atomic with it.
+/// The hot path, and everything that must be atomic with it.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Claims identities, stores payloads and enqueues work: for each event in one atomic, durable
-    /// write. One answer for each request, in order; within it one claim for each event, in order.
-    /// A request fails alone: its neighbours in the batch are not affected. After an error the
-    /// caller may send the same request again with the same ids: what was written is then found
-    /// as [`Claim::Seen`] with the caller's own id.
+    /// Claims identities, stores payloads and enqueues deliveries: for each event in one atomic, durable write. Returns
+    /// one result per request, in order, with one claim per event, in order. A request that fails does not affect the
+    /// others in the batch. After an error the caller may send the same request again with the same ids: events that
+    /// were written are then returned as [`Claim::Seen`] with the caller's own id.
     ///
-    /// A delivery with `hand_over` is stored running, with a token, its first attempt counted.
+    /// A delivery with `hand_over` is stored as running, with a token and its first attempt counted.
     ///
-    /// An event with `claimed_body` claims its body, too. Where the body is another identity's in its scope, the event
-    /// is new but held: it is flagged as the same body as that one, and each of its deliveries is dead with
-    /// [`crate::ErrorClass::SameBody`] from the start, in no lane's way, until [`ReplayMode::Held`] releases it. Of any
-    /// number of concurrent `accept`s of one body under several identities, one at most is not held. The claim lasts as
-    /// long as the first one's ledger entry was to; what [`Operations::note_bodies`] remembers counts as claimed.
+    /// An event with `claimed_body` claims its body, too. If another identity in the scope has claimed the same body,
+    /// the event is new but held: it is flagged as having the same body as that event, and each of its deliveries is
+    /// dead with [`crate::ErrorClass::SameBody`] from the start, without blocking a lane, until [`ReplayMode::Held`]
+    /// releases it. Of any number of concurrent `accept`s of one body under several identities, at most one is not
+    /// held. The claim lasts until the original expiry of the first event's ledger entry. Bodies that
+    /// [`Operations::note_bodies`] remembers count as claimed.
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>>;
 
-    /// Keeps bodies that came under identities whose first bodies were others. At most [`CONFLICTS_MAX`] different
-    /// ones for each identity, those that come first in the call before later ones; the same one again is counted. One
-    /// answer for each, in order. A variant fails alone: its neighbours in the call are not affected.
+    /// Stores conflicting bodies: bodies that arrived under an identity whose first body was different. Keeps at most
+    /// [`CONFLICTS_MAX`] different bodies per identity, in the order of the call; a body that is already kept is
+    /// counted. Returns one result per body, in order. A body that fails does not affect the others in the call.
     async fn record_conflicts(
         &self,
         other_bodies: Vec<ConflictingBody>,
     ) -> Vec<Result<ConflictRecorded, Error>>;
 
-    /// Leases due deliveries of one destination, the longest due first, each with a new token and
-    /// its attempt counted. Of a lane, only the head is ever due.
+    /// Leases due deliveries of one destination, the longest due first, each with a new token and its attempt counted.
+    /// In a lane, only the head can be due.
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error>;
 
-    /// Moves the end of leases to `lease_for` from now.
+    /// Extends leases to `lease_for` from now.
     async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error>;
 
-    /// Records what became of attempts. Completed and dead deliveries leave the table of unfinished
-    /// work and become outcomes; the next in their lane becomes due (after a dead one: by its
-    /// [`crate::OnDead`]). One that is released is due since its acceptance, before what came later.
+    /// Records the results of attempts. Completed and dead deliveries leave the table of unfinished deliveries and
+    /// become outcomes; the next delivery in their lane becomes due (after a dead one, depending on its
+    /// [`crate::OnDead`]). A released delivery is due since its acceptance, ahead of deliveries accepted later.
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error>;
 
-    /// Takes back deliveries whose lease has expired: a new token, due now, `lost + 1`, the attempt
-    /// uncounted; after [`LOST_MAX`] losses dead with [`crate::ErrorClass::Lost`].
+    /// Reclaims deliveries whose lease has expired: they get a new token, are due now, `lost + 1`, and the attempt is
+    /// uncounted. After [`LOST_MAX`] losses they are dead with [`crate::ErrorClass::Lost`].
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error>;
 
-    /// Notes on one shard that an owner lives, and takes back what owners have leased there that are dead (see
-    /// [`Patience`]), as `rescue` does and whenever their leases end. An owner that never reported there is not dead.
+    /// Records on one shard that an owner is alive, and reclaims the deliveries that dead owners hold there (see
+    /// [`Patience`]), as `rescue` does but without waiting for their leases to expire. An owner that never reported on
+    /// the shard is not dead.
     async fn report_alive(&self, report: AliveReport) -> Result<Vec<Rescued>, Error>;
 
-    /// How many parts the store has that can fail by themselves. Each has leases and reports of its own.
+    /// The number of parts of the store that can fail independently. Each keeps its own leases and reports.
     fn shards(&self) -> usize {
         1
     }
 
-    /// The shard that has the leases of an event.
+    /// The shard that holds the leases of an event.
     fn shard_of(&self, _event: EventId) -> usize {
         0
     }
 
-    /// Makes the retrying deliveries of an event due now; how many those are. What else holds them
-    /// (a pause, their lane) still does, and what is not retrying is not touched.
+    /// Makes the retrying deliveries of an event due now, and returns their number. A pause or a lane still holds them
+    /// back, and deliveries in other states are not changed.
     async fn hasten(&self, event: EventId) -> Result<u32, Error>;
 
-    /// Puts finished deliveries back to work, in place, due now, with a new token and their
-    /// attempts at zero; refuses where work is unfinished. The earlier outcome stays as history.
-    /// What a job has put back before, the same job does not put back again: it may repeat an order.
+    /// Requeues finished deliveries in place: due now, with a new token and their attempts at zero. Refuses if any
+    /// delivery is unfinished. The earlier outcome stays as history. A job never requeues the same delivery twice, so
+    /// it may repeat an order.
     ///
-    /// In a lane a delivery takes the place of its acceptance: it runs before those that were accepted
-    /// later and wait, and before a head that is due and pending. A head that runs, or that is to be
-    /// tried again, keeps its turn. A dead delivery that holds its lane holds up those after it only.
+    /// In a lane, a delivery takes the position of its acceptance: it runs before waiting deliveries that were accepted
+    /// later, and before a head that is due and pending. A head that is running or retrying keeps its turn. A dead
+    /// delivery that holds its lane blocks only the deliveries after it.
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error>;
 
-    /// Lets an identity be accepted again, as its next generation. Refuses while work is unfinished.
+    /// Allows an identity to be accepted again, as its next generation. Refuses while deliveries are unfinished.
     async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error>;
 
-    /// What the ledger knows of an identity. A forgotten one is not found. Accepts may wait for it: it is quick, and waits
-    /// for no search.
+    /// The ledger entry of an identity; `None` if it was forgotten. Accepts may wait for this call, so it is fast and
+    /// never waits for a search.
     async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error>;
 
-    /// One event with everything that happened to it; `None` once its payload has expired.
+    /// One event with its deliveries, attempts, duplicates and conflicts; `None` once its payload has expired.
     async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error>;
 
-    /// Events, in the order of the query. Pages do not skip or repeat under concurrent writes.
+    /// Lists events, in the order of the query. Pages neither skip nor repeat events under concurrent writes.
     async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error>;
 
-    /// How much of everything there is.
+    /// Counts events, ledger entries and deliveries.
     async fn counts(&self) -> Result<Counts, Error>;
 
-    /// Deletes what has outlived its window: at most about `limit` events and as many ledger entries, so
-    /// that it never stalls an accept. Neither waits for the other, and what other processes are just
-    /// deleting is left to them. Unfinished work and its event never go; a dead letter's event stays for its
-    /// `dead_before`, discarded or not; a ledger entry goes only after its event.
+    /// Deletes events and ledger entries that are past their retention: at most about `limit` of each, so that it never
+    /// stalls an accept. Neither kind waits for the other, and rows that another process is deleting are left to it.
+    /// Unfinished deliveries and their events are never deleted; the event of a dead letter, discarded or not, is kept
+    /// until its `dead_before`; a ledger entry is deleted only after its event.
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error>;
 
-    /// Changes whenever the connection was re-made: what was remembered from before may be gone.
+    /// Changes whenever the connection was re-established: state cached before then may be stale.
     fn connection_epoch(&self) -> u64;
 }
 
-/// A store with its other two parts.
+/// A store that implements all three parts of the contract.
 pub trait Backend: Store + Operations + StoreMigration {}
 impl<T: Store + Operations + StoreMigration> Backend for T {}
 
-/// One request's events. Each is claimed by itself.
+/// The events of one request. Each is claimed separately.
 #[derive(Clone, Debug)]
 pub struct AcceptRequest {
-    /// At least one.
+    /// The events, at least one.
     pub events: Vec<NewEvent>,
 }
 
-/// What became of one event in `accept`.
+/// The result of accepting one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It is the first; it is stored.
+    /// The event is the first with its identity and was stored.
     New {
-        /// 0, unless the identity was forgotten before.
+        /// The generation of the identity: 0 unless it was forgotten before.
         generation: Generation,
-        /// For each delivery, in order: the token, where it was handed over.
+        /// For each delivery, in order: its lease, if it was stored already leased.
         tokens: Vec<Option<Handed>>,
     },
-    /// Its identity was taken, durably. The caller compares the hashes.
+    /// The identity was already taken, durably. The caller compares the hashes.
     Seen(LedgerEntry),
 }
 
@@ -190,51 +191,51 @@ pub enum Claim {
 pub struct Handed {
     /// The lease's token.
     pub token: Token,
-    /// When it ends unless extended.
+    /// When the lease expires unless it is extended.
     pub lease_until: Timestamp,
 }
 
-/// What the ledger keeps of an identity.
+/// What the ledger stores about an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerEntry {
     /// The id of the first event.
     pub id: EventId,
-    /// Its generation.
+    /// The generation of the identity.
     pub generation: Generation,
-    /// When the first was committed.
+    /// When the first event was committed.
     pub first_seen: Timestamp,
-    /// When the ledger may forget it.
+    /// When the ledger may forget the identity.
     pub expires_at: Timestamp,
-    /// SHA-256 of the first one's raw bytes.
+    /// SHA-256 of the first event's raw bytes.
     pub raw_hash: BodyHash,
-    /// The first one's content hash, where its preset has a rule.
+    /// The first event's content hash, if its preset has a rule.
     pub content_hash: Option<ContentHash>,
 }
 
-/// Another body under a known identity.
+/// A conflict: a different body under a known identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConflictingBody {
-    /// The identity's key.
+    /// The ledger key of the identity.
     pub key: Key,
     /// The id of the first event.
     pub first: EventId,
-    /// The source that received it.
+    /// The source that received the body.
     pub source: SourceName,
-    /// SHA-256 of its raw bytes.
+    /// SHA-256 of the body's raw bytes.
     pub raw_hash: BodyHash,
     /// When it arrived.
     pub received_at: Timestamp,
-    /// Its headers.
+    /// The headers it arrived with.
     pub headers: Headers,
-    /// Its body.
+    /// The conflicting body.
     pub body: bytes::Bytes,
 }
 
 impl ConflictingBody {
-    /// Refuses one whose event cannot be of its identity: the ids of events carry the bucket of their key.
+    /// Checks that `first` can belong to the identity: event ids carry the bucket of their key.
     ///
     /// # Errors
-    /// [`Error::Rejected`].
+    /// [`Error::Rejected`] if it cannot.
     pub fn check(&self) -> Result<(), Error> {
         if self.first.bucket() == self.key.bucket() {
             return Ok(());
@@ -245,111 +246,111 @@ impl ConflictingBody {
     }
 }
 
-/// What became of a variant.
+/// The result of recording a conflicting body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConflictRecorded {
-    /// Kept.
+    /// The body was stored.
     Kept,
-    /// The same body was kept before; counted.
+    /// The same body was stored before; it was counted.
     Again,
-    /// [`CONFLICTS_MAX`] others are kept already; not kept.
+    /// [`CONFLICTS_MAX`] other bodies are stored already; this one was not.
     Full,
 }
 
-/// A request for work.
+/// A request for due deliveries.
 #[derive(Clone, Debug)]
 pub struct LeaseOrder {
-    /// Who will run it.
+    /// The process that will run them.
     pub owner: Owner,
-    /// For which destination.
+    /// The destination whose deliveries to lease.
     pub destination: DestinationId,
-    /// At most this many.
+    /// The maximum number of deliveries.
     pub limit: u32,
-    /// For how long.
+    /// The length of the leases.
     pub lease_for: Duration,
-    /// Which ones.
+    /// Which deliveries are eligible.
     pub candidates: Candidates,
 }
 
-/// Deliveries whose lease was lost are kept apart: one of them may be what kills its worker.
+/// Deliveries whose lease was lost are leased separately: one of them may be crashing its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Candidates {
-    /// Those whose lease was never lost.
+    /// Deliveries whose lease was never lost.
     Fresh,
-    /// Those whose lease was lost before.
+    /// Deliveries whose lease was lost before.
     Suspect,
 }
 
-/// What `lease` found.
+/// The result of a lease request.
 #[derive(Clone, Debug, Default)]
 pub struct LeaseBatch {
     /// The leased deliveries.
     pub leased: Vec<Leased>,
-    /// When the next of these candidates is due; in the past if more are due now.
+    /// When the next eligible delivery is due; in the past if more are due now.
     pub next_due: Option<Timestamp>,
 }
 
 /// The outcome of a fenced write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// It was written.
+    /// The write was applied.
     Applied,
-    /// The lease was not held any more; nothing was written. Abort what still runs.
+    /// The lease is no longer held; nothing was written. Abort the attempt if it is still running.
     LeaseLost,
 }
 
-/// The end of an attempt.
+/// The result of an attempt, to be recorded.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The lease it ran under.
     pub hold: Hold,
-    /// What to keep of it; none when it was released untried.
+    /// The attempt to record; `None` if the delivery was released unattempted.
     pub attempt: Option<Attempt>,
-    /// What follows.
+    /// What happens to the delivery.
     pub outcome: AttemptOutcome,
 }
 
-/// A delivery whose lease had expired.
+/// A delivery that was reclaimed from an expired lease or a dead owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
-    /// The event.
+    /// The delivery's event.
     pub event: EventId,
-    /// The destination.
+    /// The delivery's destination.
     pub destination: DestinationId,
-    /// How often its lease was lost by now.
+    /// How often its lease has been lost so far.
     pub lost: u32,
 }
 
-/// Which deliveries a replay puts back.
+/// Which deliveries a replay requeues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayMode {
-    /// Only dead ones (and discarded ones).
+    /// Only dead and discarded ones.
     Failed,
-    /// Completed ones too, under the same key: a destination that deduplicates does nothing.
+    /// Completed ones too, under the same key: a destination that deduplicates ignores them.
     All,
-    /// All of them as the next generation, under new keys: it takes effect again.
+    /// All of them, as the next generation and under new keys: the event takes effect again.
     Force,
-    /// Only those that were held because of their body, whom no other mode reaches: an operator releases them.
+    /// Only deliveries held because of their body, which no other mode includes: an operator releases them.
     Held,
 }
 
 /// One event to replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOrder {
-    /// The event.
+    /// The event to replay.
     pub event: EventId,
-    /// Which of its deliveries.
+    /// Which of its deliveries to replay.
     pub mode: ReplayMode,
-    /// Only this destination; it is created where the event never went there.
+    /// Only this destination; the delivery is created if the event had none there.
     pub to: Option<ReplayTarget>,
-    /// The job that asks, if one does.
+    /// The replay job on whose behalf this happens, if any.
     pub job: Option<ReplayJobId>,
 }
 
 impl ReplayOrder {
-    /// Whether a finished delivery is put back: its state fits the mode, and this job is none of
-    /// `replays`, those that ever put it back.
+    /// Whether a finished delivery is requeued: its state matches the mode, and this job is not in `replays`, the jobs
+    /// that requeued it before.
     pub fn chooses(
         &self,
         state: DeliveryState,
@@ -372,76 +373,76 @@ impl ReplayOrder {
     }
 }
 
-/// A destination for a replay.
+/// The destination of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayTarget {
-    /// The destination.
+    /// The destination to deliver to.
     pub destination: DestinationId,
-    /// The lane to join, where it keeps order.
+    /// The lane to join, if the destination is ordered.
     pub lane: Option<Lane>,
 }
 
-/// What became of a replay.
+/// The result of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replayed {
-    /// Put back to work.
+    /// Deliveries were requeued.
     Again {
-        /// How many deliveries.
+        /// The number of requeued deliveries.
         deliveries: u32,
-        /// Of which generation.
+        /// The generation they are delivered in.
         generation: Generation,
     },
-    /// Refused: work is unfinished.
+    /// Refused: a delivery is unfinished.
     Unfinished,
-    /// No delivery fits the mode.
+    /// No delivery matches the mode.
     Nothing,
-    /// There is no such event, or its payload has expired or was erased.
+    /// The event does not exist, or its payload has expired or was erased.
     NotFound,
 }
 
-/// What became of `forget`.
+/// The result of `forget`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgotten {
-    /// The next one with this identity is new.
+    /// The next event with this identity is new.
     Done {
         /// The generation it will have.
         next: Generation,
     },
-    /// Refused: work is unfinished.
+    /// Refused: a delivery is unfinished.
     Unfinished,
-    /// The ledger does not know it.
+    /// The identity is not in the ledger.
     NotFound,
 }
 
-/// What may be deleted.
+/// What a purge may delete.
 #[derive(Clone, Debug)]
 pub struct PurgeOrder {
-    /// For each source, which payloads.
+    /// The retention limits of each source.
     pub windows: Vec<PurgeWindow>,
-    /// Ledger entries that expired before this moment.
+    /// Deletes ledger entries that expired before this moment.
     pub ledger_before: Timestamp,
-    /// At most about this many rows of each kind.
+    /// The approximate maximum number of rows of each kind.
     pub limit: u32,
 }
 
-/// Which payloads of a source have outlived their window.
+/// The retention limits of a source.
 #[derive(Clone, Debug)]
 pub struct PurgeWindow {
-    /// The source.
+    /// The source they apply to.
     pub source: SourceName,
-    /// Events received before this moment.
+    /// Deletes events received before this moment.
     pub payload_before: Timestamp,
-    /// Events with a dead or discarded delivery that died before this moment.
+    /// Deletes events with a dead or discarded delivery that died before this moment.
     pub dead_before: Timestamp,
 }
 
-/// What was deleted.
+/// The number of rows that a purge deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Purged {
-    /// Events with their payloads, attempts and outcomes.
+    /// Events, with their payloads, attempts and outcomes.
     pub events: u64,
     /// Ledger entries.
     pub ledger: u64,
-    /// Whether there may be more to delete now.
+    /// Whether more rows may be deletable now.
     pub more: bool,
 }

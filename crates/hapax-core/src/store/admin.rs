@@ -1,4 +1,4 @@
-//! The store's second half: what operators do, and what is gathered beside the hot path.
+//! The second part of the store's contract: operator actions, and data collected off the hot path.
 
 use std::time::Duration;
 
@@ -15,26 +15,26 @@ use super::{
     EventQuery, ReplayMode, Resealed, TimeRange, TrafficRow, Unfinished,
 };
 
-/// Pauses, the audit trail, stored jobs, dead letters, and tallies.
+/// Pauses, the audit trail, replay jobs, dead letters, alerts and statistics.
 #[async_trait]
 pub trait Operations: Send + Sync + 'static {
-    /// Proves that the store can write durably now, and changes nothing that matters.
+    /// Proves that the store can write durably now, without changing any data.
     async fn probe(&self) -> Result<(), Error>;
 
-    /// Stops leases for a destination, until resumed. Survives restarts.
+    /// Stops leasing deliveries to a destination until it is resumed. A pause survives restarts.
     async fn pause(&self, pause: Pause) -> Result<(), Error>;
 
-    /// Undoes `pause`; whether it was paused.
+    /// Undoes `pause`; returns whether the destination was paused.
     async fn resume(&self, destination: &DestinationId) -> Result<bool, Error>;
 
-    /// Everything paused.
+    /// All paused destinations.
     async fn pauses(&self) -> Result<Vec<Pause>, Error>;
 
-    /// Keeps a value for a source, instead of what has its name. Survives restarts.
+    /// Stores a value for a source, replacing the value with the same name. It survives restarts.
     async fn put_source_state(&self, state: SourceState) -> Result<(), Error>;
 
-    /// Takes the value of a name away and puts another in the same step; whether there was one. Where there
-    /// was none, nothing is put: of several that take one value, one succeeds.
+    /// Removes the value with a name and stores another in the same step; returns whether the value existed. If it did
+    /// not, nothing is stored: of several callers that take one value, exactly one succeeds.
     async fn take_source_state(
         &self,
         source: &SourceName,
@@ -42,18 +42,18 @@ pub trait Operations: Send + Sync + 'static {
         put: Option<SourceState>,
     ) -> Result<bool, Error>;
 
-    /// What a source keeps under a name.
+    /// The value that a source has stored under a name.
     async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error>;
 
-    /// Everything that is kept for sources, by source and name.
+    /// All values stored for sources, ordered by source and name.
     async fn source_states(&self) -> Result<Vec<SourceState>, Error>;
 
-    /// Records who did what: adds an entry to the chain, whose place it answers. Of any number that are added at once,
-    /// each hangs on the one before.
+    /// Appends an entry to the audit chain and returns its link. Of any number of entries appended concurrently, each
+    /// links to the one before it.
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error>;
 
-    /// The last entry of the chain. Entries that earlier versions wrote are not in it. Of those that are older than
-    /// [`super::AUDIT_KEEP`], purging keeps what [`super::expired_audit`] leaves.
+    /// The last entry of the chain. Entries written by earlier versions are not part of it. Of the entries older than
+    /// [`super::AUDIT_KEEP`], purging keeps those that [`super::expired_audit`] does not return.
     async fn audit_head(&self) -> Result<AuditHead, Error>;
 
     /// The audit trail, newest first.
@@ -71,89 +71,90 @@ pub trait Operations: Send + Sync + 'static {
         limit: u32,
     ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error>;
 
-    /// Dead deliveries by destination and error, largest first, at most `limit` groups.
+    /// Dead deliveries grouped by destination and error, largest group first, at most `limit` groups.
     async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error>;
 
-    /// Turns dead deliveries into discarded ones ([`Disposal::Discard`]), which lets their lane go
-    /// on, or back ([`Disposal::Restore`]), which is possible for as long as the dead letter would have
-    /// been kept. Returns how many changed.
+    /// Discards dead deliveries ([`Disposal::Discard`]), which unblocks their lane, or restores discarded ones
+    /// ([`Disposal::Restore`]), which is possible for as long as the dead letter would have been kept. Returns how many
+    /// changed.
     async fn dispose(
         &self,
         deliveries: Vec<(EventId, DestinationId)>,
         disposal: Disposal,
     ) -> Result<u64, Error>;
 
-    /// Erases events, each in one step: headers, body, indexed values, conflicts and what destinations said of it. The
-    /// ledger's entry stays, so that a copy is still a duplicate, and so does what was done with the event. Dead
-    /// deliveries become discarded ones, and unfinished ones as `unfinished` says: their lanes go on, and whoever runs one
-    /// has lost the lease. An erased event is never replayed. One answer for each, in order.
+    /// Erases events, each in one step: headers, body, indexed values, conflicts and responses of destinations. The
+    /// ledger entry stays, so that a redelivery is still a duplicate, and so does the record of the event's deliveries.
+    /// Dead deliveries are discarded, and unfinished ones treated as `unfinished` says: their lanes continue, and a
+    /// process that is running one has lost its lease. An erased event is never replayed. Returns one result per event,
+    /// in order.
     async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error>;
 
-    /// Stores a new bulk replay; it survives restarts.
+    /// Stores a new replay job; it survives restarts.
     async fn create_replay(&self, job: ReplayJob) -> Result<(), Error>;
 
-    /// One bulk replay.
+    /// The replay job with this id.
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error>;
 
-    /// Bulk replays, newest first, over or not.
+    /// Replay jobs in any state, newest first.
     async fn replay_jobs(
         &self,
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error>;
 
-    /// Bulk replays that are not over, oldest first.
+    /// Running replay jobs, oldest first.
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error>;
 
-    /// Takes a job that is not over, to drive it, or keeps it for longer: granted unless someone else has
-    /// it and has said something within the time given then, by the store's own clock. The job as it is.
+    /// Claims a running job in order to drive it, or extends the claim. It is granted unless another process holds the
+    /// job and has reported within the time that it was granted, by the store's own clock. Returns the current job.
     ///
-    /// Jobs that share a destination run one after another: a job waits while an older one of them is not
-    /// over, and while a newer one is in someone's hands.
+    /// Jobs that share a destination run one after another: a job waits while an older one is running, and while a
+    /// process holds a newer one.
     async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error>;
 
-    /// Writes progress and keeps the job for longer, unless it was cancelled or someone else has taken it
-    /// meanwhile; whether it was written.
+    /// Writes a job's progress and extends the claim, unless the job was cancelled or another process has claimed it;
+    /// returns whether it was written.
     async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error>;
 
-    /// Cancels a job that is not over; whether it was running.
+    /// Cancels a running job; returns whether it was running.
     async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error>;
 
-    /// Adds gathered copies to the tallies. Lossy by design: a crash forgets what was not flushed.
+    /// Adds collected duplicates to the tallies. Lossy by design: a crash loses notes that were not flushed.
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error>;
 
-    /// The copies of an identity, as far as they were flushed, also after its payload has expired.
+    /// The flushed duplicates of an identity, available even after its payload has expired.
     async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error>;
 
-    /// Declares which fields of which sources are indexed from now on, instead of what was declared before. For each,
-    /// since when its source has it indexed without interruption.
+    /// Declares which fields of which sources are indexed from now on, replacing the previous declaration. Returns for
+    /// each field since when its source has indexed it without interruption.
     async fn declare_indexes(
         &self,
         fields: Vec<IndexedField>,
     ) -> Result<Vec<(IndexedField, Timestamp)>, Error>;
 
-    /// Writes rows of traffic, each instead of the one with the same span, slot, subject and owner; rows that are
-    /// older than their span shows are deleted.
+    /// Writes rows of traffic, each replacing the one with the same range, slot, subject and owner. Rows that are older
+    /// than their range shows are deleted.
     async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error>;
 
-    /// Every row of a span that is kept, by slot.
+    /// All stored rows of a range, ordered by slot.
     async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error>;
 
-    /// Saves a search, replacing the one with its name; whether there is room: at most [`SAVED_SEARCHES_MAX`] are kept.
+    /// Saves a search, replacing the one with its name; returns `false` if [`SAVED_SEARCHES_MAX`] are stored already.
     async fn put_saved_search(&self, search: SavedSearch) -> Result<bool, Error>;
 
-    /// Deletes a saved search; whether there was one.
+    /// Deletes a saved search; returns whether it existed.
     async fn delete_saved_search(&self, name: &str) -> Result<bool, Error>;
 
-    /// Every saved search, by name.
+    /// All saved searches, ordered by name.
     async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error>;
 
-    /// What is known of every alert, by name.
+    /// The states of all alerts, ordered by name.
     async fn alerts(&self) -> Result<Vec<AlertState>, Error>;
 
-    /// Puts `after` in the place of `before` (none: it is not there), in one durable step; whether it did. It does
-    /// not where something else is there, or where there are [`ALERTS_MAX`] already: of several that swap one
-    /// value, one succeeds.
+    /// Replaces `before` (`None`: no such alert) with `after` in one durable step; returns whether it did. It does not
+    /// if the stored state differs from `before`, or if [`ALERTS_MAX`] alerts exist already: of several callers that
+    /// replace one state, exactly one succeeds.
     async fn swap_alert(
         &self,
         name: &str,
@@ -161,102 +162,101 @@ pub trait Operations: Send + Sync + 'static {
         after: Option<Vec<u8>>,
     ) -> Result<bool, Error>;
 
-    /// Remembers bodies whose id is not signed and flags an event whose body came before under
-    /// another id.
+    /// Remembers bodies whose id is not signed, and flags an event whose body arrived earlier under another id.
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error>;
 
-    /// Binds a name to a body for a while, unless it is bound; whether it is bound to this body now. Durable when it
-    /// answers: of several that bind one name to different bodies, one succeeds.
+    /// Binds a name to a body for a while, unless it is bound already; returns whether it is now bound to this body.
+    /// Durable on return: of several callers that bind one name to different bodies, exactly one succeeds.
     async fn bind(&self, binding: Binding) -> Result<bool, Error>;
 
-    /// Those of these bodies that are remembered, by scope and hash, in any order.
+    /// The remembered ones of these bodies, given by scope and hash, in any order.
     async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error>;
 
-    /// A quarantined body, to look at or to release.
+    /// A conflicting body, to be inspected or released.
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error>;
 
-    /// Marks a quarantined body as released as `event`.
+    /// Marks a conflicting body as released as `event`.
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error>;
 
-    /// Gives rows another stored form, each by itself, and only where it is still as it was: what has changed since, or
-    /// is gone, stays so. What the rows were is overwritten where the store can do that.
+    /// Rewrites rows in another stored form, each independently and only if it is unchanged: rows that have been
+    /// modified or deleted since are left alone. The old contents are overwritten if the store supports that.
     async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error>;
 }
 
-/// A destination that gets nothing until it is resumed.
+/// A paused destination: it receives nothing until it is resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Which.
+    /// The paused destination.
     pub destination: DestinationId,
-    /// Since when.
+    /// When it was paused.
     pub at: Timestamp,
-    /// Who said so.
+    /// Who paused it.
     pub by: String,
-    /// Why.
+    /// The reason given.
     pub why: String,
 }
 
-/// A small value that a source keeps besides its events, such as a secret that its sender handed over. What must
-/// stay secret is encrypted before it gets here.
+/// A small value that a source keeps in addition to its events, such as a secret that its provider sent during a
+/// handshake. Values that must stay secret are encrypted before they are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceState {
-    /// Whose.
+    /// The source that the value belongs to.
     pub source: SourceName,
-    /// Which.
+    /// The name of the value, unique within the source.
     pub name: String,
-    /// The value.
+    /// The value, as raw bytes.
     pub value: Vec<u8>,
 }
 
-/// Most saved searches that are kept.
+/// The maximum number of saved searches.
 pub const SAVED_SEARCHES_MAX: usize = 200;
 
-/// A query with a name.
+/// A saved search: a query with a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedSearch {
-    /// Its name.
+    /// The unique name of the search.
     pub name: String,
-    /// The query as it was typed: `since:2h` stays that.
+    /// The query as it was typed: `since:2h` stays relative.
     pub query: String,
     /// Who saved it.
     pub by: String,
-    /// When.
+    /// When it was saved.
     pub at: Timestamp,
 }
 
-/// Most alerts that are kept.
+/// The maximum number of alerts.
 pub const ALERTS_MAX: usize = 500;
 
-/// What is known of one alert: who keeps it knows what it says.
+/// The stored state of one alert. Only the alerting code interprets its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlertState {
-    /// Which.
+    /// The name of the alert.
     pub name: String,
-    /// The value.
+    /// The encoded state.
     pub value: Vec<u8>,
 }
 
-/// A field of a source that is indexed.
+/// An indexed field of a source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct IndexedField {
-    /// Whose.
+    /// The source whose events are indexed.
     pub source: SourceName,
-    /// Its JSON pointer.
+    /// The JSON pointer of the field.
     pub pointer: String,
 }
 
-/// Who acts: a name that someone vouches for, such as a token's in the configuration, and what they say of themselves,
-/// which proves nothing.
+/// The person or program that acts: a verified name, such as that of a token in the configuration, and a note in their
+/// own words, which proves nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Actor {
-    /// What the audit trail calls them.
+    /// The name shown in the audit trail.
     pub name: String,
-    /// Their own words; may be empty.
+    /// The actor's own note; may be empty.
     pub note: String,
 }
 
 impl Actor {
-    /// What they did. Their note stands at the end of the detail, marked as one.
+    /// Creates an audit entry for an action. The actor's note is appended to the detail and marked as such.
     pub fn entry(&self, action: &str, subject: impl Into<String>, detail: impl Into<String>) -> AuditEntry {
         let detail = detail.into();
         let detail = match (detail.is_empty(), self.note.is_empty()) {
@@ -288,28 +288,28 @@ impl From<&Self> for Actor {
     }
 }
 
-/// Something an operator did.
+/// One operator action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// Who.
+    /// Who acted.
     pub who: String,
-    /// What, such as `replay`.
+    /// The action, such as `replay`.
     pub action: String,
-    /// To what.
+    /// What the action was applied to.
     pub subject: String,
-    /// Anything else worth knowing.
+    /// Further details.
     pub detail: String,
 }
 
-/// An entry of the audit trail.
+/// An entry of the audit trail, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRecord {
-    /// When (the store's clock).
+    /// When it was recorded (the store's clock).
     pub at: Timestamp,
-    /// What happened.
+    /// The recorded action.
     #[serde(flatten)]
     pub entry: AuditEntry,
-    /// How it hangs in the chain; none where an earlier version wrote it.
+    /// Its link in the chain; `None` if an earlier version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<AuditLink>,
 }
@@ -317,22 +317,22 @@ pub struct AuditRecord {
 /// Which finished deliveries to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadQuery {
-    /// In this state: dead or discarded.
+    /// The state to list: dead or discarded.
     pub state: DeliveryState,
-    /// To this destination.
+    /// Only deliveries to this destination.
     pub destination: Option<DestinationId>,
 }
 
-/// What an operator decides about dead letters.
+/// An operator's decision about dead letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposal {
-    /// They do not matter.
+    /// Discard them.
     Discard,
-    /// They do.
+    /// Turn discarded ones back into dead letters.
     Restore,
 }
 
-/// The id of a bulk replay.
+/// The id of a replay job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReplayJobId(pub EventId);
@@ -343,27 +343,27 @@ impl std::fmt::Display for ReplayJobId {
     }
 }
 
-/// Who drives a bulk replay, so that its rate holds over all replicas.
+/// The process that drives a replay job. There is only one, so that the job's rate holds across all replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
-    /// Its process.
+    /// The driving process.
     pub owner: Owner,
-    /// After this long without a word, another may take over.
+    /// How long it may stay silent before another process may take over.
     pub lease_for: Duration,
 }
 
-/// Who has a bulk replay, and until when.
+/// The claim of a process on a replay job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobHold {
-    /// The process.
+    /// The process that holds the job.
     pub owner: Owner,
-    /// The end of its time.
+    /// When the claim expires.
     pub until: Timestamp,
 }
 
 impl Driver {
-    /// Whether it may take one of the jobs that are not over, each with who has or had it. Jobs that share a
-    /// destination run one after another, oldest first; one that is in progress is not interrupted.
+    /// Whether this driver may claim one of the running jobs, each given with its current or last holder. Jobs that
+    /// share a destination run one after another, oldest first; a job in progress is not interrupted.
     pub fn may_take(
         self,
         id: ReplayJobId,
@@ -383,12 +383,12 @@ impl Driver {
         }
     }
 
-    /// Whether what it writes counts: also after its time, unless someone else has taken the job.
+    /// Whether this driver's writes count: even after its claim expired, unless another process has claimed the job.
     pub fn may_write(self, held: Option<JobHold>) -> bool {
         held.is_none_or(|held| held.owner == self.owner)
     }
 
-    /// The job in its hands.
+    /// This driver's claim on a job.
     pub fn hold(self, now: Timestamp) -> JobHold {
         JobHold {
             owner: self.owner,
@@ -397,37 +397,38 @@ impl Driver {
     }
 }
 
-/// A bulk replay: stored, so that it goes on after a restart.
+/// A replay job, stored so that it resumes after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayJob {
-    /// Its id.
+    /// The id of the job.
     pub id: ReplayJobId,
-    /// Which events.
+    /// The events to replay.
     pub query: EventQuery,
-    /// Which of their deliveries.
+    /// Which of their deliveries to replay.
     pub mode: ReplayMode,
-    /// Only this destination.
+    /// Only deliveries to this destination.
     pub to: Option<DestinationId>,
-    /// At most this many events a second.
+    /// The maximum number of events per second.
     pub rate_per_second: u32,
-    /// Only events accepted before: those that come while it runs are not its business.
+    /// Only events accepted before this moment; the job ignores events that arrive while it runs.
     pub as_of: Timestamp,
-    /// How far it has come, from the oldest event on. Under a name of its own: releases that walked the
-    /// other way kept theirs as `cursor`, and each must start over with the other's job.
+    /// How far the job has progressed, starting from the oldest event. It is stored under a separate name: releases
+    /// that walked in the other direction stored theirs as `cursor`, and neither may continue from the other's
+    /// position.
     #[serde(rename = "walked_to", default)]
     pub cursor: Option<u64>,
-    /// Its state.
+    /// The state of the job.
     pub state: ReplayJobState,
-    /// Who asked.
+    /// Who created it.
     pub who: String,
-    /// Why.
+    /// The reason given.
     pub why: String,
-    /// What it did so far.
+    /// Its results so far.
     pub tally: ReplayTally,
 }
 
 impl ReplayJob {
-    /// Whether both may put back deliveries to one destination.
+    /// Whether both jobs may requeue deliveries to the same destination.
     fn shares_destination(&self, other: &Self) -> bool {
         match (&self.to, &other.to) {
             (Some(one), Some(other)) => one == other,
@@ -436,67 +437,67 @@ impl ReplayJob {
     }
 }
 
-/// The state of a bulk replay.
+/// The state of a replay job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayJobState {
-    /// Going on.
+    /// In progress.
     Running,
-    /// At its end.
+    /// Finished.
     Done,
-    /// Stopped by someone.
+    /// Cancelled by an operator.
     Cancelled,
 }
 
-/// What a bulk replay did.
+/// The results of a replay job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayTally {
-    /// Events looked at.
+    /// Events examined.
     pub matched: u64,
-    /// Deliveries put back.
+    /// Deliveries requeued.
     pub replayed: u64,
-    /// Events refused because work was unfinished.
+    /// Events refused because a delivery was unfinished.
     pub unfinished: u64,
-    /// Events where nothing fitted the mode, or that were gone.
+    /// Events without a delivery that matches the mode, or that no longer exist.
     pub skipped: u64,
-    /// Bodies read because the query asks for values in them: a walk ends after this many.
+    /// Bodies read to evaluate the query's body terms: a walk stops after a limited number.
     #[serde(default)]
     pub bodies_read: u64,
 }
 
-/// Copies of one event, gathered in memory.
+/// Duplicates of one event, collected in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateNote {
-    /// The identity's key.
+    /// The ledger key of the identity.
     pub key: Key,
-    /// How many more.
+    /// The number of further duplicates.
     pub count: u64,
-    /// When the last came.
+    /// When the last one arrived.
     pub last_at: Timestamp,
-    /// Milliseconds from the first to each, newest last; at most [`super::GAPS_MAX`].
+    /// Milliseconds from the first event to each duplicate, newest last; at most [`super::GAPS_MAX`].
     pub gaps_ms: Vec<u64>,
 }
 
-/// A body whose sender does not sign the id.
+/// A remembered body of a provider that does not sign the event id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyNote {
-    /// Where ids are unique.
+    /// The scope in which ids are unique.
     pub scope: Scope,
     /// SHA-256 of the raw bytes.
     pub raw_hash: BodyHash,
-    /// The event that carried it.
+    /// The event that carried the body.
     pub id: EventId,
     /// When the note may be forgotten.
     pub until: Timestamp,
 }
 
 impl BodyNote {
-    /// What ends the scope of notes that are names bound to bodies. No source can have such a scope.
+    /// Suffix of the scope of notes that bind names to bodies. No source can have such a scope.
     pub const BINDINGS: &str = " bindings";
-    /// What ends the scope of notes whose hashes are keyed digests.
+    /// Suffix of the scope of notes whose hashes are keyed digests.
     pub const SEALED: &str = " sealed";
 
-    /// What is remembered of an event's body.
+    /// The note for an event's body.
     pub fn of(event: &NewEvent) -> Self {
         Self {
             scope: event.identity.scope.clone(),
@@ -507,12 +508,13 @@ impl BodyNote {
     }
 }
 
-/// A name that a sender signs and the body that came with it first, where the sender does not sign the body itself.
+/// A name that a provider signs, bound to the first body that arrived with it, for providers that do not sign the body
+/// itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// Where the name is unique.
+    /// The scope in which the name is unique.
     pub scope: Scope,
-    /// The name.
+    /// The signed name.
     pub name: String,
     /// SHA-256 of the body's raw bytes.
     pub raw_hash: BodyHash,
@@ -521,8 +523,8 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The binding as stores keep it, among the bodies that are remembered: in a scope that no source can have, the hash
-    /// of the name in the place of a body's, and half the hash of the body in the place of an event's id.
+    /// The binding in stored form, as a remembered body: in a scope that no source can have, with the hash of the name
+    /// instead of a body's hash, and half the hash of the body instead of an event id.
     pub fn note(&self) -> BodyNote {
         let mut half = [0; 16];
         half.copy_from_slice(&self.raw_hash.as_bytes()[..16]);

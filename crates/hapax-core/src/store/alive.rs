@@ -1,19 +1,20 @@
-//! Who lives. Owners report that they do, in the store's time; what one had leased that has fallen silent is taken back
-//! before its leases end. Fencing decides in any case: a silent owner that wakes up finds its tokens void.
+//! Liveness of owners. Owners report that they are alive, in the store's time; the deliveries of an owner that has
+//! fallen silent are reclaimed before its leases expire. Fencing keeps this safe: a silent owner that wakes up finds
+//! its tokens void.
 
 use std::time::Duration;
 
 use crate::{Owner, Timestamp};
 
-/// How long silence may last, and what it means.
+/// The thresholds for judging an owner's silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Between two reports of one owner that are further apart, the owner or the store stood still.
+    /// If two reports of one owner are further apart than this, the owner or the store was stalled.
     pub gap: Duration,
     /// An owner that was silent for longer is dead.
     pub silence: Duration,
-    /// Only an owner that has reported for this long without a gap finds others dead: this long the store could be
-    /// reached, by them as well.
+    /// Only an owner that has reported for this long without a gap may declare others dead: for this long the store was
+    /// reachable, and the others could have reported.
     pub reachable: Duration,
 }
 
@@ -27,30 +28,30 @@ impl Default for Patience {
     }
 }
 
-/// An owner says that it lives.
+/// A report by an owner that it is alive.
 #[derive(Clone, Copy, Debug)]
 pub struct AliveReport {
-    /// Who.
+    /// The owner that reports.
     pub owner: Owner,
-    /// To which shard.
+    /// The shard that it reports to.
     pub shard: usize,
-    /// How long others may be silent.
+    /// The thresholds applied to other owners.
     pub patience: Patience,
-    /// Deliveries of dead owners that are taken back, at most.
+    /// The maximum number of deliveries to reclaim from dead owners.
     pub limit: u32,
 }
 
-/// What a shard knows of an owner.
+/// What a shard knows about an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alive {
-    /// Since when it reports without a gap.
+    /// Since when the owner has reported without a gap.
     pub since: Timestamp,
-    /// When it last did.
+    /// The time of its last report.
     pub reported_at: Timestamp,
 }
 
 impl Alive {
-    /// After a report at `now`.
+    /// The state after a report at `now`.
     pub fn reported(before: Option<Self>, now: Timestamp, patience: Patience) -> Self {
         let since = match before {
             Some(before) if apart(before.reported_at, now) <= patience.gap => before.since,
@@ -62,12 +63,12 @@ impl Alive {
         }
     }
 
-    /// Whether an owner that has just reported may find others dead.
+    /// Whether an owner that has just reported may declare others dead.
     pub fn may_judge(self, patience: Patience) -> bool {
         self.reported_at.since(self.since) >= patience.reachable
     }
 
-    /// Whether the owner is dead. A report from the future is none: the store's clock was set back since.
+    /// Whether the owner is dead. A report from the future does not count: the store's clock has been set back since.
     pub fn is_dead(self, now: Timestamp, patience: Patience) -> bool {
         apart(self.reported_at, now) > patience.silence
     }

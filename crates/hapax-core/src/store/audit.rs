@@ -1,7 +1,8 @@
-//! The audit trail as a chain: each entry carries its number and the hash of the one before, so that an entry that was
-//! changed, removed or inserted is found, and so is a trail that was rewritten, by whoever kept an earlier head.
+//! The audit trail as a hash chain: each entry carries its number and the hash of the entry before it. Verification
+//! detects an entry that was changed, removed or inserted, and, with a head that was saved earlier, a trail that was
+//! rewritten.
 //!
-//! One chain for each store, with one end: an entry is added under the lock of the head, in one step.
+//! Each store has one chain with one end: an entry is appended under the lock of the head, in one step.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +14,7 @@ use super::{AuditEntry, AuditRecord};
 use crate::Timestamp;
 use crate::hash::sha256_of_parts;
 
-/// SHA-256 of an entry, which covers the hash of the one before.
+/// SHA-256 of an entry, which covers the hash of the entry before it.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct AuditHash([u8; 32]);
 
@@ -29,20 +30,21 @@ impl fmt::Debug for AuditHash {
     }
 }
 
-/// A place in the chain: an entry's number, counted from 1, and its hash. The default is what stands before the first.
+/// A position in the chain: an entry's number, counted from 1, and its hash. The default is the position before the
+/// first entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuditHead {
     /// The entry's number.
     pub seq: u64,
-    /// Its hash.
+    /// The entry's hash.
     pub hash: AuditHash,
 }
 
 impl AuditHead {
-    /// How many bytes it is kept in.
+    /// The length of the stored form, in bytes.
     pub const BYTES: usize = 40;
 
-    /// As it is kept.
+    /// The stored form.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         let (seq, hash) = bytes.split_at_mut(8);
@@ -51,7 +53,7 @@ impl AuditHead {
         bytes
     }
 
-    /// As it was kept; none where that is something else.
+    /// Reads the stored form; `None` if the bytes are not one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (seq, hash) = bytes.split_first_chunk()?;
         Some(Self {
@@ -60,7 +62,7 @@ impl AuditHead {
         })
     }
 
-    /// The place of the entry that comes after.
+    /// The link of the entry that follows this position.
     pub fn followed_by(self, at: Timestamp, entry: &AuditEntry) -> AuditLink {
         let seq = self.seq + 1;
         AuditLink {
@@ -73,7 +75,7 @@ impl AuditHead {
     }
 }
 
-/// As people keep it: `340:9f86d081…`.
+/// Formats the head for people to save: `340:9f86d081…`.
 impl fmt::Display for AuditHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.seq, self.hash)
@@ -97,27 +99,27 @@ impl FromStr for AuditHead {
     }
 }
 
-/// A text that is not the head of an audit trail.
+/// The string is not the head of an audit trail.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not the head of an audit trail. A head is SEQ:HASH, as `hapax audit verify` prints it")]
 pub struct NotAHead(String);
 
-/// How an entry hangs in the chain.
+/// An entry's link in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditLink {
-    /// The hash of the entry before.
+    /// The hash of the entry before it.
     pub previous: AuditHash,
-    /// Its own place.
+    /// The entry's own position.
     pub head: AuditHead,
 }
 
 impl AuditLink {
-    /// As it is kept.
+    /// The stored form.
     pub fn to_bytes(self) -> Vec<u8> {
         [&self.head.to_bytes()[..], &self.previous.0].concat()
     }
 
-    /// As it was kept; none where that is something else.
+    /// Reads the stored form; `None` if the bytes are not one.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, previous) = bytes.split_first_chunk::<{ AuditHead::BYTES }>()?;
         Some(Self {
@@ -126,7 +128,7 @@ impl AuditLink {
         })
     }
 
-    /// The place of the entry before.
+    /// The position of the entry before it.
     pub const fn before(&self) -> AuditHead {
         AuditHead {
             seq: self.head.seq.saturating_sub(1),
@@ -146,11 +148,11 @@ impl<'de> Deserialize<'de> for AuditLink {
         let text = String::deserialize(deserializer)?;
         let bytes = hex::decode(text).map_err(serde::de::Error::custom)?;
         Self::from_bytes(&bytes)
-            .ok_or_else(|| serde::de::Error::custom("a link of the audit trail has another length"))
+            .ok_or_else(|| serde::de::Error::custom("a link of the audit trail has the wrong length"))
     }
 }
 
-/// What an entry's hash covers: every part with its length before it. Whoever hashes under a key does it here.
+/// The input of an entry's hash: every part preceded by its length. A keyed hash belongs here, too.
 fn digest(previous: AuditHash, seq: u64, at: Timestamp, entry: &AuditEntry) -> AuditHash {
     AuditHash(sha256_of_parts(
         "hapax audit 1",
@@ -169,20 +171,20 @@ fn digest(previous: AuditHash, seq: u64, at: Timestamp, entry: &AuditEntry) -> A
 /// Where a chain is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditBreak {
-    /// The entry's number: all before it are as they were written, as far as they are kept.
+    /// The number of the broken entry. All retained entries before it are as they were written.
     pub seq: u64,
     /// What is wrong with it.
     pub why: &'static str,
 }
 
-/// How long entries are kept. Fixed, so that an entry that is missing too early is found.
+/// How long entries are kept. Fixed, so that an entry that disappeared too early is detected.
 pub const AUDIT_KEEP: Duration = Duration::from_secs(400 * 86_400);
 
-/// Clocks may disagree by this much before an entry counts as deleted too early.
+/// How much clocks may disagree before an entry counts as deleted too early.
 const SKEW: Duration = Duration::from_secs(3600);
 
-/// Of the oldest entries, with whether each hangs in the chain, those that retention deletes: all from before a moment but
-/// the last of the chain among them. By its own time that one proves that those before it were old enough to go.
+/// Selects which of the oldest entries retention deletes, given each with its link: all those from before the cutoff,
+/// except the last one in the chain. Its timestamp proves that the entries before it were old enough to delete.
 pub fn expired_audit<T>(
     oldest: impl IntoIterator<Item = (T, Timestamp, Option<AuditLink>)>,
     before: Timestamp,
@@ -201,45 +203,46 @@ pub fn expired_audit<T>(
     expired
 }
 
-/// Checks a chain from its last entry back to its first.
+/// Verifies a chain from its last entry back to its first.
 #[derive(Debug)]
 pub struct AuditCheck {
     head: AuditHead,
     kept: Option<AuditHead>,
-    /// What the next older entry must be.
+    /// The position that the next older entry must have.
     expected: AuditHead,
     /// When the oldest entry so far was written.
     oldest: Option<Timestamp>,
-    /// The last entry that came after the head was read.
+    /// The last entry that was appended after the head was read.
     later: u64,
     entries: u64,
-    /// Entries without a link, and those of them that are not older than the chain.
+    /// Entries without a link, and how many of them are not older than the chain.
     unlinked: u64,
     unchained: u64,
     is_kept_found: bool,
     broken: Option<AuditBreak>,
 }
 
-/// What was found.
+/// The result of verifying a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditVerified {
     /// The last entry that was checked.
     pub head: AuditHead,
-    /// The number of the last entry that retention has deleted; 0 where it has deleted none.
+    /// The number of the last entry that retention has deleted; 0 if none was.
     pub deleted: u64,
-    /// Entries that were checked.
+    /// The number of entries checked.
     pub entries: u64,
-    /// Entries beside the chain that are not older than it: a replica of an earlier version wrote them, or a stranger.
+    /// Entries outside the chain that are not older than it: written by a replica of an earlier version, or by an
+    /// intruder.
     pub unchained: u64,
-    /// Entries from before there was a chain.
+    /// Entries from before the chain existed.
     pub before: u64,
     /// The oldest entry that is not as it was written.
     pub broken: Option<AuditBreak>,
 }
 
 impl AuditCheck {
-    /// A check of the chain that ends at what was read as its head *before* its entries, and against a head that someone
-    /// kept.
+    /// A check of the chain that ends at `head`, which must be read *before* the entries, and against a head that was
+    /// saved earlier.
     pub const fn new(head: AuditHead, kept: Option<AuditHead>) -> Self {
         Self {
             head,
@@ -255,7 +258,7 @@ impl AuditCheck {
         }
     }
 
-    /// The next entry, newest first.
+    /// Checks the next entry, newest first.
     pub fn look(&mut self, record: &AuditRecord) {
         let Some(link) = record.link else {
             self.unlinked += 1;
@@ -268,21 +271,21 @@ impl AuditCheck {
         }
         self.unchained += std::mem::take(&mut self.unlinked);
         self.entries += 1;
-        // The older of two breaks counts, and the walk goes from the newer to the older.
+        // The older of two breaks counts, and the walk goes from newer to older entries.
         if seq < self.expected.seq {
             self.break_at(seq + 1, "it is missing");
         } else if link.head != self.expected {
-            self.break_at(seq, "it is not the one that the next entry was written behind");
+            self.break_at(seq, "it is not the entry that the next one links to");
         }
         if link != link.before().followed_by(record.at, &record.entry) {
-            self.break_at(seq, "it is not what was written: its hash is another");
+            self.break_at(seq, "it was changed: its hash does not match");
         }
         if let Some(kept) = self.kept.filter(|kept| kept.seq == seq) {
             self.is_kept_found = true;
             if kept.hash != link.head.hash {
                 self.break_at(
                     seq,
-                    "it is another than the one whose hash was kept: the trail was rewritten",
+                    "it is not the entry whose hash was saved: the trail was rewritten",
                 );
             }
         }
@@ -290,17 +293,17 @@ impl AuditCheck {
         self.oldest = Some(record.at);
     }
 
-    /// What was found, given the head and the time *after* the walk.
+    /// The result, given the head and the time *after* the walk.
     pub fn finish(mut self, head: AuditHead, now: Timestamp) -> AuditVerified {
         let deleted = self.expected.seq;
         let is_old = |at: Timestamp| at < now.minus(AUDIT_KEEP.saturating_sub(SKEW));
         if deleted > 0 && !self.oldest.is_some_and(is_old) {
-            self.break_at(deleted, "it is missing, and it was too young for retention");
+            self.break_at(deleted, "it is missing, and was too recent for retention to delete it");
         }
         if let Some(kept) = self.kept.filter(|kept| !self.is_kept_found && kept.seq > deleted) {
             self.break_at(
                 kept.seq.min(self.head.seq + 1),
-                "it is missing: the trail ends before the head that was kept",
+                "it is missing: the trail ends before the saved head",
             );
         }
         if self.later > head.seq {
@@ -341,12 +344,12 @@ mod tests {
         }
     }
 
-    /// When the entry of this number was written: one each day.
+    /// When the entry with this number was written: one per day.
     fn day(number: u64) -> Timestamp {
         Timestamp::default().plus(DAY * u32::try_from(number).unwrap())
     }
 
-    /// A chain of this many entries, newest first, and its head.
+    /// A chain with this many entries, newest first, and its head.
     fn trail(entries: u64) -> (Vec<AuditRecord>, AuditHead) {
         let mut head = AuditHead::default();
         let mut records = Vec::new();
@@ -368,7 +371,7 @@ mod tests {
         }
     }
 
-    /// What is found on the day of the last entry.
+    /// The result on the day of the last entry.
     fn verified(records: &[AuditRecord], head: AuditHead, kept: Option<AuditHead>) -> AuditVerified {
         verified_at(day(head.seq), records, head, kept)
     }
@@ -411,7 +414,7 @@ mod tests {
         assert_eq!(
             expired.len(),
             2,
-            "the third is old, too, and proves that they were"
+            "the third entry is old, too, and proves that the others were"
         );
         records.truncate(3);
         let found = verified_at(later.plus(DAY), &records, head, Some(first));

@@ -1,6 +1,6 @@
-//! A value at a JSON pointer: what a query asks of bodies, and what a source may have indexed.
+//! Values at JSON pointers: the terms of a query over bodies, and the fields that a source may index.
 //!
-//! One pass over the body, without building the document: a search reads up to tens of thousands of them.
+//! The body is read in one pass, without building the document: a search reads up to tens of thousands of bodies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,27 +10,27 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Longest pointer that a query or an index takes.
+/// The maximum length of a pointer in a query or an index, in bytes.
 pub const POINTER_BYTES_MAX: usize = 256;
 
-/// Events whose body has this value at this pointer.
+/// Matches events whose body has this value at this pointer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BodyTerm {
     /// The JSON pointer (RFC 6901).
     pub pointer: String,
-    /// The value as text: a string without its quotes; a number, `true`, `false` or `null` as it is written.
+    /// The value as a string: strings without their quotes; numbers, `true`, `false` and `null` as written.
     pub value: String,
 }
 
 impl BodyTerm {
-    /// Whether a body has the value. One that is not JSON has none.
+    /// Whether a body has the value. A body that is not JSON never matches.
     pub fn fits(&self, body: &[u8]) -> bool {
         value_at(body, &self.pointer).is_some_and(|value| value == self.value)
     }
 }
 
-/// Whether a text is a JSON pointer to something inside a document, of a length that is taken.
+/// Whether a string is a JSON pointer to something inside a document, within the length limit.
 pub fn is_pointer(text: &str) -> bool {
     let escapes_are_whole = text
         .split('~')
@@ -39,14 +39,13 @@ pub fn is_pointer(text: &str) -> bool {
     text.starts_with('/') && text.len() <= POINTER_BYTES_MAX && escapes_are_whole
 }
 
-/// A body to be read as JSON: without the byte-order mark that a few senders write before it. What is stored and delivered
-/// keeps it.
+/// The body without the byte-order mark that a few providers write before JSON. The stored and delivered body keeps it.
 pub fn json_text(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// The value at a pointer as text; none where there is none, or an object or a list. As in most readers of JSON, the
-/// last of several equal keys counts.
+/// The value at a pointer as a string; `None` if there is none, or if it is an object or an array. As in most JSON
+/// parsers, the last of several equal keys wins.
 pub fn value_at<'body>(body: &'body [u8], pointer: &str) -> Option<Cow<'body, str>> {
     let tokens: Vec<Cow<'_, str>> = pointer.split('/').skip(1).map(unescape).collect();
     let mut reader = serde_json::Deserializer::from_slice(json_text(body));
@@ -60,7 +59,7 @@ pub fn value_at<'body>(body: &'body [u8], pointer: &str) -> Option<Cow<'body, st
     }
 }
 
-/// A string that borrows from the body where it holds no escape.
+/// A string that borrows from the body unless it contains an escape.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct Text<'body>(#[serde(borrow)] Cow<'body, str>);
@@ -73,17 +72,17 @@ fn unescape(token: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value of a field that a source has indexed: what an index keeps of it, whatever its length.
+/// An indexed value, reduced to a digest of fixed length.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexedValue {
-    /// The JSON pointer.
+    /// The JSON pointer of the field.
     pub pointer: String,
-    /// The beginning of the value's SHA-256. Two values may share it: whoever looks up compares the body, too.
+    /// The beginning of the value's SHA-256. Different values may share it, so a lookup must compare the body, too.
     pub digest: i64,
 }
 
 impl IndexedValue {
-    /// The values of a body at some pointers, where it has them.
+    /// The values of a body at the given pointers, where it has them.
     pub fn of_body<'a>(body: &[u8], pointers: impl IntoIterator<Item = &'a String>) -> Vec<Self> {
         let found = pointers
             .into_iter()
@@ -91,7 +90,7 @@ impl IndexedValue {
         found.collect()
     }
 
-    /// What is looked for.
+    /// The indexed form of the value that a term searches for.
     pub fn of_term(term: &BodyTerm) -> Self {
         Self::new(&term.pointer, &term.value)
     }
@@ -107,7 +106,7 @@ impl IndexedValue {
     }
 }
 
-/// Walks down to what is at the rest of a pointer.
+/// Descends to the value at the rest of a pointer.
 struct At<'t>(&'t [Cow<'t, str>]);
 
 impl<'de> DeserializeSeed<'de> for At<'_> {
@@ -182,7 +181,7 @@ impl<'de> Visitor<'de> for At<'_> {
     }
 }
 
-/// A place in a list: digits without a leading zero.
+/// An array index: digits without a leading zero.
 fn index(token: &str) -> Option<usize> {
     let is_plain =
         token.bytes().all(|byte| byte.is_ascii_digit()) && (token == "0" || !token.starts_with('0'));

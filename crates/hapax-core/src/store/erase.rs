@@ -1,26 +1,26 @@
-//! Erasure: what an event brought goes at once, and that it came stays known.
+//! Erasure: the contents of an event are removed immediately; the record that it arrived stays.
 
-/// What becomes of the deliveries of an erased event that are not finished.
+/// What to do with the unfinished deliveries of an event to erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {
-    /// The event is not erased.
+    /// Keep them: the event is not erased.
     Keep,
-    /// They are discarded: nothing is left that could be delivered.
+    /// Discard them: nothing is left to deliver.
     Discard,
 }
 
-/// What became of an event that was to be erased.
+/// The result of erasing an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erased {
-    /// It is erased.
+    /// It was erased.
     Now {
-        /// How many of its deliveries were discarded.
+        /// The number of its deliveries that were discarded.
         discarded: u32,
     },
-    /// It was erased before. Conflicts that came since are erased, too.
+    /// It was erased before. Conflicts that arrived since then were erased now.
     Before,
-    /// It is as it was: work is unfinished.
+    /// It was not erased: a delivery is unfinished.
     Unfinished,
-    /// There is no such event, or its payload has expired.
+    /// The event does not exist, or its payload has expired.
     NotFound,
 }

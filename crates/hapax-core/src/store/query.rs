@@ -1,4 +1,4 @@
-//! What stores answer when someone looks: events, deliveries, attempts, counts.
+//! Queries and their results: events, deliveries, attempts and counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,99 +9,99 @@ use crate::{
 
 use super::{BodyTerm, IndexedValue, ReplayJobId, StoredBodies};
 
-/// Which events to list. Everything given must match.
+/// Selects the events to list. All given conditions must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EventQuery {
-    /// Of this source.
+    /// Received by this source.
     pub source: Option<SourceName>,
     /// With this status.
     pub status: Option<EventStatus>,
     /// Of this type; a trailing `*` matches any rest.
     #[serde(rename = "type")]
     pub event_type: Option<String>,
-    /// With this sender's id, or with this id of ours.
+    /// With this provider's id or this Hapax id.
     pub event_id: Option<String>,
     /// With a delivery to this destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<DestinationId>,
-    /// With a dead delivery that was given up for this; together with `to`: the delivery to that destination.
+    /// With a dead delivery of this error class; with `to`, the delivery to that destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorClass>,
-    /// With this many copies, as far as they were flushed.
+    /// With this many duplicates, counting only flushed ones.
     #[serde(rename = "copies", skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<DuplicateCount>,
-    /// With something besides.
+    /// With a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub has: Option<Has>,
     /// With all of these values in the body.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<BodyTerm>,
-    /// Which of `body` is looked up in the index of its source, instead of in one body after the other. Found are then
-    /// only events that were accepted with that field indexed.
+    /// The index into `body` of the term to look up in the source's index, instead of reading one body after another.
+    /// Only events that were accepted with that field indexed are then found.
     #[serde(skip)]
     pub by_index: Option<usize>,
-    /// How stored bodies and indexes are read.
+    /// How to read stored bodies and indexes.
     #[serde(skip)]
     pub stored: StoredBodies,
-    /// Received at or after.
+    /// Received at or after this time.
     pub since: Option<Timestamp>,
-    /// Received before.
+    /// Received before this time.
     pub until: Option<Timestamp>,
-    /// Which of them come first.
+    /// The order of the result.
     #[serde(skip)]
     pub order: ListOrder,
 }
 
-/// In which order events are listed. Both are the order of acceptance.
+/// The order in which events are listed, by acceptance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListOrder {
-    /// As someone looks at them.
+    /// For people who browse events.
     #[default]
     NewestFirst,
-    /// As they are put back to work.
+    /// For replaying events.
     OldestFirst,
 }
 
-/// How many copies, both ends included.
+/// A range of duplicate counts, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicateCount {
-    /// At least.
+    /// The minimum.
     pub min: u64,
-    /// At most.
+    /// The maximum; `None` for no limit.
     pub max: Option<u64>,
 }
 
 impl DuplicateCount {
-    /// Whether a number of copies fits.
+    /// Whether a number of duplicates is within the range.
     pub fn fits(self, copies: u64) -> bool {
         copies >= self.min && self.max.is_none_or(|max| copies <= max)
     }
 }
 
-/// What an event may have besides.
+/// Something that an event may have in addition to its deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Has {
-    /// Another body under the same id.
+    /// A conflicting body under the same id.
     Conflict,
 }
 
 impl EventQuery {
-    /// Whether the body of an event, as it is stored, fits every term.
+    /// Whether a stored body matches every term.
     pub fn fits_body(&self, event: EventId, stored: &[u8]) -> bool {
         let fits = |body: &[u8]| self.body.iter().all(|term| term.fits(body));
         self.body.is_empty() || self.stored.body(event, stored).is_some_and(|body| fits(&body))
     }
 
-    /// What to look up in the index, where one is used.
+    /// The value to look up in the index, if one is used.
     pub fn indexed_value(&self) -> Option<IndexedValue> {
         let term = self.body.get(self.by_index?)?;
         Some(self.stored.indexed(term))
     }
 
-    /// Whether a type fits the query's pattern.
+    /// Whether a type matches the query's pattern.
     pub fn fits_type(&self, event_type: Option<&str>) -> bool {
         let Some(pattern) = &self.event_type else {
             return true;
@@ -116,7 +116,7 @@ impl EventQuery {
     }
 }
 
-/// Where a page ended. Opaque to clients, and of no use for a list in the other order.
+/// The end of a page. Opaque to clients, and valid only for lists in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub u64);
 
@@ -125,160 +125,160 @@ pub struct Cursor(pub u64);
 pub struct EventPage {
     /// The events, in the order of the query.
     pub events: Vec<EventSummary>,
-    /// Where to go on; none at the end. A page may hold fewer than asked for and still go on.
+    /// Where the next page starts; `None` at the end. A page may contain fewer events than requested without being the
+    /// last.
     pub next: Option<Cursor>,
-    /// Bodies that were read because the query asks for values in them and no index was used. A page reads a bounded
-    /// number of them.
+    /// Bodies that were read to evaluate body terms without an index. A page reads a bounded number of them.
     pub bodies_read: u64,
 }
 
 /// An event in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSummary {
-    /// Our id.
+    /// The id that Hapax assigned.
     pub id: EventId,
-    /// The source.
+    /// The source that received it.
     pub source: SourceName,
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
-    /// The sender's type.
+    /// The provider's event type.
     pub event_type: Option<String>,
     /// When it arrived.
     pub received_at: Timestamp,
-    /// What has become of it.
+    /// The event's status.
     pub status: EventStatus,
-    /// Size of its body.
+    /// The size of its body, in bytes.
     pub body_bytes: u64,
-    /// Copies that arrived after the first, as far as they were flushed.
+    /// The number of duplicates, counting only flushed ones.
     pub duplicates: u64,
 }
 
-/// One event with all that is known of it.
+/// One event with everything stored about it.
 #[derive(Clone, Debug)]
 pub struct EventRecord {
     /// The event.
     pub event: StoredEvent,
-    /// What has become of it.
+    /// The event's status.
     pub status: EventStatus,
-    /// One for each destination: unfinished work or the last outcome.
+    /// One per destination: the unfinished delivery or its last outcome.
     pub deliveries: Vec<DeliveryView>,
-    /// Every attempt kept, oldest first.
+    /// All recorded attempts, oldest first.
     pub attempts: Vec<AttemptView>,
-    /// Copies that arrived after the first, as far as they were flushed.
+    /// Its duplicates, counting only flushed ones.
     pub duplicates: Option<DuplicateTally>,
-    /// Other bodies under the same identity.
+    /// Conflicting bodies under the same identity.
     pub conflicts: Vec<ConflictView>,
-    /// An earlier event with the same body under another id, where ids are not signed.
+    /// An earlier event with the same body under another id, if ids are not signed.
     pub same_body_as: Option<EventId>,
 }
 
 /// One delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryView {
-    /// The event.
+    /// The delivered event.
     pub event: EventId,
-    /// Where to.
+    /// The destination it is delivered to.
     pub destination: DestinationId,
-    /// Its state.
+    /// The delivery's state.
     pub state: DeliveryState,
-    /// Which generation.
+    /// The generation of the event's identity.
     pub generation: Generation,
-    /// What every attempt carries.
+    /// The idempotency key that every attempt carries.
     pub idempotency_key: IdempotencyKey,
-    /// Attempts counted.
+    /// The number of counted attempts.
     pub attempts: u32,
-    /// Leases lost.
+    /// The number of lost leases.
     pub lost: u32,
-    /// When it is due; none while it waits in its lane.
+    /// When it is due; `None` while it waits in its lane.
     pub due_at: Option<Timestamp>,
     /// When it finished.
     pub finished_at: Option<Timestamp>,
     /// Why it is dead.
     pub error: Option<ErrorClass>,
-    /// Its lane.
+    /// The key of its lane.
     pub lane: Option<String>,
-    /// The replay that put it back.
+    /// The replay job that requeued it.
     pub replay: Option<ReplayJobId>,
 }
 
 /// One attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptView {
-    /// Where to.
+    /// The destination that was called.
     pub destination: DestinationId,
-    /// Which generation.
+    /// The generation of the event's identity.
     pub generation: Generation,
-    /// The lease it ran under.
+    /// The token of the lease it ran under.
     pub token: Token,
-    /// What happened.
+    /// The recorded attempt.
     pub attempt: Attempt,
 }
 
-/// Copies of an event.
+/// The duplicates of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DuplicateTally {
-    /// How many arrived after the first.
+    /// How many arrived after the first event.
     #[serde(rename = "copies")]
     pub count: u64,
-    /// When the last did.
+    /// When the last one arrived.
     pub last_at: Timestamp,
-    /// Milliseconds between the first and each of the last copies, newest last.
+    /// Milliseconds from the first event to each of the latest duplicates, newest last.
     pub gaps_ms: Vec<u64>,
 }
 
-/// Another body under an identity.
+/// A conflicting body under an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConflictView {
     /// SHA-256 of the body.
     pub raw_hash: BodyHash,
-    /// How often it came.
+    /// How often it arrived.
     pub seen: u64,
-    /// When it came first.
+    /// When it first arrived.
     pub received_at: Timestamp,
-    /// Size of its body.
+    /// The size of the body, in bytes.
     pub body_bytes: u64,
-    /// Whether an operator released it as an event of its own.
+    /// The event as which an operator released it, if any.
     pub released_as: Option<EventId>,
 }
 
-/// How much of everything there is.
+/// Counts of everything a store holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Unfinished work and dead letters for each destination and state.
+    /// Unfinished and dead deliveries, by destination and state.
     pub backlog: Vec<Backlog>,
-    /// Ledger entries for each scope.
+    /// Ledger entries, by scope.
     pub ledger: Vec<LedgerCount>,
-    /// Events whose payload is kept.
+    /// Events whose payload is stored.
     pub events: u64,
-    /// Bytes on disk or in the database.
+    /// The size of the store on disk or in the database, in bytes.
     pub store_bytes: u64,
 }
 
-/// Dead deliveries that have a destination and an error in common.
+/// Dead deliveries with the same destination and error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadGroup {
-    /// Where to.
+    /// Their destination.
     pub destination: DestinationId,
-    /// Why they were given up.
+    /// Why they are dead.
     pub error: Option<ErrorClass>,
-    /// How many.
+    /// The number of deliveries.
     pub count: u64,
     /// When the first of them died.
     pub first_at: Timestamp,
-    /// When the last did.
+    /// When the last of them died.
     pub last_at: Timestamp,
-    /// The event of the last.
+    /// The event of the last one.
     pub last: EventId,
 }
 
-/// Deliveries in one state.
+/// Deliveries of one destination in one state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// Where to.
+    /// Their destination.
     pub destination: DestinationId,
-    /// In which state: pending, running, retrying or dead.
+    /// Their state: pending, running, retrying or dead.
     pub state: DeliveryState,
-    /// How many.
+    /// The number of deliveries.
     pub count: u64,
     /// When the oldest of them was accepted.
     pub oldest: Option<Timestamp>,
@@ -289,6 +289,6 @@ pub struct Backlog {
 pub struct LedgerCount {
     /// The scope.
     pub scope: Scope,
-    /// How many.
+    /// The number of entries.
     pub entries: u64,
 }

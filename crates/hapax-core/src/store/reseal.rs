@@ -1,63 +1,63 @@
-//! Re-encryption: rows get another stored form, and mean what they meant.
+//! Re-encryption: rows are rewritten in another stored form without changing their meaning.
 
 use super::{AttemptView, BodyNote, ConflictingBody, IndexedValue, LedgerEntry};
 use crate::{EventId, Key, StoredEvent};
 
-/// A row in another stored form. Nothing else of it changes, and only if it is still as `before` says.
+/// A row in another stored form. Nothing else about it changes, and only if it still matches `before`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resealed {
     /// The hashes of a ledger entry.
     Entry {
-        /// Its key.
+        /// The key of the entry.
         key: Key,
-        /// By its event and the hash of the body.
+        /// Matched by its event and the hash of the body.
         before: LedgerEntry,
-        /// Its hashes.
+        /// The new hashes.
         after: LedgerEntry,
     },
-    /// What an event brought: its headers, its body and the hash of it.
+    /// The contents of an event: headers, body and body hash.
     Event {
-        /// By its headers.
+        /// Matched by its headers.
         before: StoredEvent,
-        /// Headers, body and hash.
+        /// The new headers, body and hash.
         after: StoredEvent,
     },
     /// An indexed value of an event.
     Indexed {
-        /// Of this event.
+        /// The event that the value belongs to.
         event: EventId,
-        /// As it is.
+        /// The current value.
         before: IndexedValue,
-        /// As it is to be.
+        /// The new value.
         after: IndexedValue,
     },
-    /// What a destination said: the excerpt and the message of an attempt.
+    /// A destination's response: the excerpt and the message of an attempt.
     Attempt {
-        /// Of this event.
+        /// The event that the attempt delivered.
         event: EventId,
-        /// By its texts.
+        /// Matched by its excerpt and message.
         before: AttemptView,
-        /// Its texts.
+        /// The new excerpt and message.
         after: AttemptView,
     },
-    /// Another body under a known identity: its headers, its body and the hash of it.
+    /// A conflicting body: its headers, its body and the body's hash.
     Conflict {
-        /// By its hash and its headers.
+        /// Matched by its hash and headers.
         before: ConflictingBody,
-        /// Headers, body and hash.
+        /// The new headers, body and hash.
         after: ConflictingBody,
     },
-    /// A remembered body: its name.
+    /// A remembered body: its scope and hash.
     Body {
-        /// By its event.
+        /// Matched by its event.
         before: BodyNote,
-        /// Its name. Where that is known already, only the old one goes.
+        /// The new scope and hash. If a note with these exists already, only the old one is deleted.
         after: BodyNote,
     },
 }
 
 impl Resealed {
-    /// Bytes of payload to write.
+    /// The number of payload bytes to write.
     pub fn payload_bytes(&self) -> usize {
         match self {
             Self::Event { after, .. } => after.headers.as_bytes().len() + after.body.len(),

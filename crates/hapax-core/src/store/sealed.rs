@@ -1,5 +1,5 @@
-//! What stores need to know of contents that are encrypted before they get here: how long they are in plain, and how
-//! a query reads them. No store knows a key: `hapax-seal` stands before it.
+//! What stores need to know about encrypted contents: their plaintext length, and how a query reads them. No store
+//! knows a key: `hapax-seal` encrypts before the store is called.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,23 +8,23 @@ use std::sync::Arc;
 use super::{BodyTerm, IndexedValue};
 use crate::EventId;
 
-/// What a sealed value begins with: three letters and the version of what follows. Packed headers never begin like this,
-/// since such a header would have a name of 104 bytes and a value of two gigabytes.
+/// Prefix of a sealed value: three letters and the version of the format that follows. Packed headers never start with
+/// it: such a header would have a name of 104 bytes and a value of two gigabytes.
 pub const SEALED_MARK: [u8; 5] = *b"\0hxs\x01";
 
-/// By how much a sealed value is longer than what is in it: the mark, the id of its key, the nonce and the tag.
+/// How much longer a sealed value is than its plaintext: the mark, the key id, the nonce and the tag.
 pub const SEALED_EXTRA_BYTES: u64 = 5 + 4 + 12 + 16;
 
-/// The name under which the keyring of an encrypted store is kept among the alerts. It is no alert, and takes no place
-/// from one.
+/// The name under which the keyring of an encrypted store is kept among the alerts. It is not an alert and does not
+/// count towards their limit.
 pub const KEYRING_NAME: &str = "%encryption";
 
-/// Whether a value is sealed. Of an event, ask its headers: both are, or neither.
+/// Whether a value is sealed. For an event, check its headers: headers and body are either both sealed or both plain.
 pub fn is_sealed(value: &[u8]) -> bool {
     value.starts_with(&SEALED_MARK)
 }
 
-/// How long a body is in plain, of an event whose headers begin like this.
+/// The plaintext length of a body, given the beginning of its event's headers.
 pub fn plain_body_bytes(headers: &[u8], stored_bytes: u64) -> u64 {
     if is_sealed(headers) {
         stored_bytes.saturating_sub(SEALED_EXTRA_BYTES)
@@ -33,22 +33,22 @@ pub fn plain_body_bytes(headers: &[u8], stored_bytes: u64) -> u64 {
     }
 }
 
-/// Reads what an encrypted store keeps of bodies.
+/// Reads the stored form of bodies in an encrypted store.
 pub trait ReadStored: Send + Sync {
-    /// The body of an event; none if it cannot be opened.
+    /// The body of an event; `None` if it cannot be decrypted.
     fn body<'b>(&self, event: EventId, stored: &'b [u8]) -> Option<Cow<'b, [u8]>>;
 
-    /// What the index keeps of a value.
+    /// The index entry for a value.
     fn indexed(&self, term: &BodyTerm) -> IndexedValue;
 }
 
-/// How a query reads stored bodies: as they are, unless someone who knows the keys says otherwise. It is no part of
-/// what is asked for: two queries that differ in it alone are equal.
+/// How a query reads stored bodies: as they are, unless a reader that knows the keys is set. It is not part of the
+/// query's conditions: two queries that differ only in it are equal.
 #[derive(Clone, Default)]
 pub struct StoredBodies(Option<Arc<dyn ReadStored>>);
 
 impl StoredBodies {
-    /// Read by this.
+    /// Reads bodies with `reader`.
     pub fn read_by(reader: Arc<dyn ReadStored>) -> Self {
         Self(Some(reader))
     }

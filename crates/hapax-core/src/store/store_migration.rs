@@ -1,8 +1,8 @@
-//! The store's third part: handing everything over to another store, and taking it in.
+//! The third part of the store's contract: exporting everything to another store, and importing it.
 //!
-//! Whoever copies reads pages from one store and writes them into another, of any kind. Neither may be served
-//! meanwhile. Pages come in one order in every store, so that two of them can be compared page by page:
-//! identities by key, bodies by scope and hash, pauses, jobs, and the audit trail.
+//! A migration reads pages from one store and writes them to another, of any kind. Neither store may be served while it
+//! runs. Pages come in the same order from every store, so that two stores can be compared page by page: identities by
+//! key, bodies by scope and hash, pauses, replay jobs, and the audit trail.
 
 mod census;
 mod cursor;
@@ -21,77 +21,78 @@ pub use record::{
 
 use super::Error;
 
-/// Bytes of payload on one page, about: a page may be longer by one identity.
+/// The approximate maximum number of payload bytes on one page: a page may exceed it by one identity.
 pub const PAGE_BYTES_MAX: usize = 8 << 20;
 
-/// Handing over and taking in.
+/// Export and import.
 #[async_trait]
 pub trait StoreMigration: Send + Sync + 'static {
-    /// What tells this store from every other: drawn when first asked for, and kept.
+    /// The id that distinguishes this store from every other: drawn on the first call, and kept.
     async fn origin(&self) -> Result<Origin, Error>;
 
-    /// How many of everything there are, counted row by row.
+    /// Counts of everything in the store, counted row by row.
     async fn census(&self) -> Result<Census, Error>;
 
-    /// The page after `after`: at most `limit` records and about [`PAGE_BYTES_MAX`] bytes. What runs is handed over
-    /// as waiting, due since its event was accepted, its attempt uncounted; a bulk replay that is not over begins its
-    /// walk again. Of a store in which nothing changes, every export is the same.
+    /// The page after `after`: at most `limit` records and about [`PAGE_BYTES_MAX`] bytes. Running deliveries are
+    /// exported as waiting, due since their event was accepted, with the attempt uncounted; a running replay job starts
+    /// its walk again. As long as nothing changes in the store, every export is the same.
     async fn export(&self, after: &MigrationCursor, limit: u32) -> Result<MigrationPage, Error>;
 
-    /// Marks an empty store as an unfinished copy, which no [`Purpose::Serve`] opens, and moves its numbers past the
-    /// other store's: every token, place and order that comes later is greater than every one taken in.
+    /// Marks an empty store as the target of an unfinished migration, which cannot be opened with [`Purpose::Serve`],
+    /// and advances its sequences past the source's: every later token, position and order is greater than every
+    /// imported one.
     async fn begin_import(&self, mark: &ImportMark) -> Result<ImportBegun, Error>;
 
-    /// Takes records in, each whole or not at all, and notes how far the copy has come in the same write. A record
-    /// that is there already is left as it is. Refused where no copy was begun.
+    /// Imports records, each completely or not at all, and records the progress in the same write. A record that exists
+    /// already is left unchanged. Refused if no import was begun.
     async fn import(&self, records: Vec<Record>, reached: &MigrationCursor) -> Result<(), Error>;
 
-    /// Takes the mark away: the copy is whole, and the store may be served.
+    /// Removes the mark: the migration is complete, and the store may be served.
     async fn finish_import(&self) -> Result<(), Error>;
 }
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be served, or copied from. An unfinished copy is refused: half of a ledger is worse than none.
+    /// To be served or exported. A store with an unfinished migration is refused: half a ledger is worse than none.
     #[default]
     Serve,
-    /// To be copied into.
+    /// To be imported into.
     Import,
 }
 
-/// Tells one store from another.
+/// Distinguishes one store from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Origin(pub i64);
 
-/// One page.
+/// One page of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationPage {
     /// The records, in order.
     pub records: Vec<Record>,
-    /// Where to go on; none at the end. A page may be empty and still go on.
+    /// Where the next page starts; `None` at the end. A page may be empty without being the last.
     pub next: Option<MigrationCursor>,
 }
 
-/// What an unfinished copy remembers.
+/// What the target of an unfinished migration remembers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportMark {
-    /// Of which store it is a copy.
+    /// The store that is being migrated.
     pub origin: Origin,
-    /// What was in that store when the copy began.
+    /// The contents of that store when the migration began.
     pub census: Census,
-    /// How far it has come.
+    /// How far the migration has progressed.
     pub reached: MigrationCursor,
 }
 
-/// What became of `begin_import`.
+/// The result of `begin_import`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportBegun {
-    /// It was empty, and is marked now.
+    /// The store was empty and is now marked.
     Started,
-    /// It is an unfinished copy already; this is its own mark.
+    /// The store is already the target of an unfinished migration, with this mark.
     Unfinished(ImportMark),
-    /// It holds something else.
+    /// The store contains other data.
     Occupied,
 }

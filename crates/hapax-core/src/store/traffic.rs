@@ -1,7 +1,8 @@
 //! Traffic over time: what each source received and each destination answered, in slots of three lengths.
 //!
-//! A process sums in memory and writes its own rows, each whole: writing one again changes nothing, and no replica
-//! waits for another. Whoever looks adds the rows of all processes. A crash forgets what was not yet written.
+//! A process sums in memory and writes its own rows, each as a whole: writing a row again changes nothing, and no
+//! replica waits for another. Readers add up the rows of all processes. A crash loses the sums that were not yet
+//! written.
 
 mod redelivered;
 
@@ -14,25 +15,25 @@ use crate::{DestinationId, Owner, SourceName, Timestamp};
 
 pub use redelivered::Redelivered;
 
-/// How far a chart looks back.
+/// The time range of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TimeRange {
-    /// The last hour, by the minute.
+    /// The last hour, by minute.
     #[serde(rename = "1h")]
     Hour,
-    /// The last day, by the quarter of an hour.
+    /// The last day, by quarter of an hour.
     #[serde(rename = "24h")]
     Day,
-    /// The last week, by the hour.
+    /// The last week, by hour.
     #[serde(rename = "7d")]
     Week,
 }
 
 impl TimeRange {
-    /// Every span.
+    /// Every range.
     pub const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Week];
 
-    /// As it is written everywhere.
+    /// The range's name, as used in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hour => "1h",
@@ -50,7 +51,7 @@ impl TimeRange {
         })
     }
 
-    /// How many slots there are.
+    /// The number of slots in the range.
     pub const fn slots(self) -> u64 {
         match self {
             Self::Hour => 60,
@@ -59,13 +60,13 @@ impl TimeRange {
         }
     }
 
-    /// The beginning of the slot that a moment is in.
+    /// The start of the slot that contains a moment.
     pub const fn slot_of(self, at: Timestamp) -> Timestamp {
         let step = self.step().as_micros() as i64;
         Timestamp::from_micros(at.as_micros().div_euclid(step) * step)
     }
 
-    /// The beginning of the oldest slot that is still shown at a moment.
+    /// The start of the oldest slot that is still shown at a moment.
     pub fn oldest(self, now: Timestamp) -> Timestamp {
         self.slot_of(now).minus(self.step() * (self.slots() as u32 - 1))
     }
@@ -82,37 +83,37 @@ impl std::str::FromStr for TimeRange {
     }
 }
 
-/// A text that names no span.
+/// The string is not a time range.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a range; use one of 1h, 24h, 7d")]
 pub struct NotATimeRange(String);
 
-/// What one process saw in one slot of one source or destination.
+/// The traffic of one source or destination in one slot, as seen by one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficRow {
-    /// Slots of which length.
+    /// The range, which determines the length of the slot.
     pub range: TimeRange,
-    /// The beginning of the slot.
+    /// The start of the slot.
     pub slot: Timestamp,
-    /// Whose.
+    /// The source or destination.
     pub subject: Subject,
-    /// The process.
+    /// The process that counted.
     pub owner: Owner,
-    /// What it saw.
+    /// The sums for the slot.
     pub traffic: Traffic,
 }
 
-/// Whose traffic.
+/// The subject of a traffic row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// A source's.
+    /// A source.
     Source(SourceName),
-    /// A destination's.
+    /// A destination.
     Destination(DestinationId),
 }
 
 impl Subject {
-    /// As a store writes it: `s:NAME` or `d:ID`.
+    /// The stored form: `s:NAME` or `d:ID`.
     pub fn to_text(&self) -> String {
         match self {
             Self::Source(name) => format!("s:{name}"),
@@ -120,7 +121,7 @@ impl Subject {
         }
     }
 
-    /// What [`Self::to_text`] wrote.
+    /// Parses the output of [`Self::to_text`].
     pub fn from_text(text: &str) -> Option<Self> {
         match text.split_once(':')? {
             ("s", name) => Some(Self::Source(name.into())),
@@ -130,45 +131,45 @@ impl Subject {
     }
 }
 
-/// Sums of one slot. Of a source what it received, its copies and how long answers took; of a destination what became
-/// of attempts and how long they took.
+/// The sums for one slot. For a source: requests received, duplicates and response times. For a destination: results of
+/// attempts and their durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traffic {
     /// New events.
     #[serde(skip_serializing_if = "is_zero")]
     pub accepted: u64,
-    /// Copies.
+    /// Duplicates.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: u64,
-    /// Other bodies under a known id.
+    /// Conflicting bodies.
     #[serde(skip_serializing_if = "is_zero")]
     pub conflicts: u64,
     /// Refused requests.
     #[serde(skip_serializing_if = "is_zero")]
     pub rejected: u64,
-    /// Milliseconds between the first and the latest of its copies: the largest such gap.
+    /// The largest gap between a first event and its latest duplicate, in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub gap_ms_max: u64,
     /// Attempts that succeeded.
     #[serde(skip_serializing_if = "is_zero")]
     pub completed: u64,
-    /// Attempts that failed and are made again.
+    /// Attempts that failed and will be retried.
     #[serde(skip_serializing_if = "is_zero")]
     pub failed: u64,
-    /// Attempts after which the delivery was given up.
+    /// Attempts after which the delivery was dead.
     #[serde(skip_serializing_if = "is_zero")]
     pub dead: u64,
-    /// How long it took to answer, or to attempt.
+    /// How long responses or attempts took.
     #[serde(skip_serializing_if = "Durations::is_empty")]
     pub took: Durations,
-    /// How long after the first each copy came.
+    /// How long after the first event each duplicate arrived.
     #[serde(skip_serializing_if = "Durations::is_empty")]
     pub gaps: Durations,
-    /// The ids with most copies.
+    /// The ids with the most duplicates.
     #[serde(skip_serializing_if = "Redelivered::is_empty")]
     pub redelivered: Redelivered,
-    /// New events whose very body came shortly before, under another id.
+    /// New events whose exact body arrived shortly before under another id.
     #[serde(rename = "twins", skip_serializing_if = "is_zero")]
     pub same_bodies: u64,
 }
@@ -179,7 +180,7 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 impl Traffic {
-    /// Adds another's sums.
+    /// Adds the sums of `other`.
     pub fn add(&mut self, other: &Self) {
         self.accepted += other.accepted;
         self.duplicates += other.duplicates;
@@ -196,23 +197,23 @@ impl Traffic {
     }
 }
 
-/// Counts of durations in classes that are an eighth of an octave wide: a percentile is right to within 10%.
+/// Counts of durations in buckets an eighth of an octave wide: a percentile is accurate to within 10%.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Durations(BTreeMap<u16, u64>);
 
 impl Durations {
-    /// Classes in one doubling.
+    /// Buckets per doubling.
     const PER_OCTAVE: u32 = 8;
-    /// The last class, of 35 years: more than any ledger remembers.
+    /// The last bucket, at 35 years: longer than any ledger remembers.
     const CLASS_MAX: f64 = 400.0;
 
-    /// Counts one.
+    /// Counts one duration.
     pub fn count(&mut self, took: Duration) {
         *self.0.entry(Self::class(took)).or_default() += 1;
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         for (class, count) in &other.0 {
             *self.0.entry(*class).or_default() += count;
@@ -224,12 +225,12 @@ impl Durations {
         self.0.is_empty()
     }
 
-    /// How many were counted.
+    /// The number of durations counted.
     pub fn len(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// The duration that this share of all did not exceed, from 0 to 1; none if nothing was counted.
+    /// The duration that this share of all durations (0 to 1) did not exceed; `None` if nothing was counted.
     pub fn percentile(&self, share: f64) -> Option<Duration> {
         let rank = ((self.len() as f64 * share).ceil() as u64).max(1);
         let mut passed = 0;
@@ -239,7 +240,7 @@ impl Durations {
         })
     }
 
-    /// Every class that has any: a duration in the middle of it, and how many.
+    /// Every non-empty bucket: a duration in its middle, and its count.
     pub fn classes(&self) -> impl Iterator<Item = (Duration, u64)> {
         self.0
             .iter()
@@ -321,7 +322,7 @@ mod tests {
         assert_eq!((sum.accepted, sum.gap_ms_max, sum.took.len()), (4, 7, 2));
         let text = serde_json::to_string(&one).unwrap();
         assert_eq!(serde_json::from_str::<Traffic>(&text).unwrap(), one);
-        assert!(!text.contains("dead"), "what is zero is not written: {text}");
+        assert!(!text.contains("dead"), "zero values are not serialised: {text}");
     }
 
     #[test]

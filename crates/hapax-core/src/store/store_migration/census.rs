@@ -1,40 +1,40 @@
-//! How many of everything a store has: what a copy is measured by.
+//! Row counts of a store, by which a migration is checked.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts of rows, and where the store's numbers stand.
+/// Row counts, and the position of the store's sequences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Census {
     /// Ledger entries.
     pub identities: u64,
-    /// Events whose payload is kept.
+    /// Events whose payload is stored.
     pub events: u64,
     /// Unfinished deliveries.
     pub unfinished: u64,
-    /// Finished ones, history included.
+    /// Finished deliveries, including history.
     pub outcomes: u64,
-    /// Attempts.
+    /// Recorded attempts.
     pub attempts: u64,
-    /// Identities with copies.
+    /// Identities with duplicates.
     pub duplicates: u64,
-    /// Other bodies under a known identity.
+    /// Conflicting bodies.
     pub conflicts: u64,
-    /// Bodies whose sender does not sign the id.
+    /// Remembered bodies of providers that do not sign the event id.
     pub bodies: u64,
-    /// Events with an earlier one's body.
+    /// Events whose body equals that of an earlier event.
     pub same_bodies: u64,
     /// Paused destinations.
     pub pauses: u64,
-    /// Bulk replays.
+    /// Replay jobs.
     pub jobs: u64,
     /// Entries of the audit trail.
     pub audit: u64,
-    /// Every token, place and order that the store has given out is below.
+    /// Every token, position and order that the store has assigned is below this number.
     pub numbers_below: u64,
 }
 
 impl Census {
-    /// The counts by name: what a whole copy has the same of.
+    /// The counts by name, which are equal in both stores after a complete migration.
     pub const fn counts(&self) -> [(&'static str, u64); 12] {
         [
             ("identities", self.identities),
@@ -52,12 +52,12 @@ impl Census {
         ]
     }
 
-    /// Whether there is nothing at all.
+    /// Whether the store is empty.
     pub fn is_empty(&self) -> bool {
         self.counts().iter().all(|(_, count)| *count == 0)
     }
 
-    /// How many records an export has in all.
+    /// The total number of records in an export.
     pub const fn records(&self) -> u64 {
         self.identities + self.bodies + self.pauses + self.jobs + self.audit
     }

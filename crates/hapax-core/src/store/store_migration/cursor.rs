@@ -1,4 +1,4 @@
-//! How far a copy has come. The same in every store, and written as text into the target.
+//! The progress of a migration. The format is the same for every store, and is written to the target as text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BodyHash, Key, Scope};
 
-/// A place in the order of an export.
+/// A position in an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MigrationCursor {
     /// Among the identities: after this key, or before the first.
@@ -16,14 +16,14 @@ pub enum MigrationCursor {
     Bodies(Option<(Scope, BodyHash)>),
     /// Before the pauses, which are one page.
     Pauses,
-    /// Before the bulk replays, which are one page.
+    /// Before the replay jobs, which are one page.
     Jobs,
     /// In the audit trail, after this number.
     Audit(u64),
 }
 
 impl MigrationCursor {
-    /// Before everything.
+    /// The beginning of an export.
     pub const START: Self = Self::Identities(None);
 }
 
@@ -41,9 +41,9 @@ impl fmt::Display for MigrationCursor {
     }
 }
 
-/// A text that is no place in an export.
+/// The string is not a position in an export.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no place in a copy: the mark of the unfinished copy was changed by somebody")]
+#[error("`{0}` is not a position in a migration: the mark of the unfinished migration was modified")]
 pub struct NotACursor(String);
 
 impl FromStr for MigrationCursor {

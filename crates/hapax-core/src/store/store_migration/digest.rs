@@ -1,4 +1,4 @@
-//! What two stores compare: a digest over all of a record that must be the same in both.
+//! Digests by which two stores are compared: each covers everything in a record that must be the same in both.
 
 use aws_lc_rs::digest::{Context, SHA256};
 
@@ -11,7 +11,7 @@ use super::record::{
 };
 
 impl Record {
-    /// SHA-256 over everything but [`EventContents::order`], which a store may choose itself.
+    /// SHA-256 over everything except [`EventContents::order`], which each store assigns itself.
     pub fn digest(&self) -> [u8; 32] {
         let mut parts = Parts(Context::new(&SHA256));
         match self {
@@ -37,7 +37,7 @@ impl Record {
     }
 }
 
-/// Parts of a record, each behind its length, so that no two records run into each other.
+/// The parts of a record, each preceded by its length, so that different records never have the same input.
 struct Parts(Context);
 
 impl Parts {
@@ -126,7 +126,7 @@ fn add_event(parts: &mut Parts, contents: &EventContents) {
     });
     parts.each(&contents.work, add_work);
     parts.each(&contents.outcomes, add_outcome);
-    // Between those to two destinations there is no order that every store keeps.
+    // Stores do not agree on the order of attempts at different destinations.
     let mut attempts: Vec<&AttemptView> = contents.attempts.iter().collect();
     attempts.sort_by_key(|view| view.token);
     parts.each(&attempts, |parts, view| add_attempt(parts, view));
@@ -199,7 +199,7 @@ fn add_conflict(parts: &mut Parts, conflict: &ConflictRecord) {
 fn add_job(parts: &mut Parts, record: &JobRecord) {
     let job = &record.job;
     parts.bytes(job.id.0.as_bytes());
-    // The whole of it, in words: a job is a question as an operator asked it.
+    // The debug form covers the whole job, including its query.
     parts.text(&format!("{job:?}"));
     parts.number(job.state == ReplayJobState::Running);
     parts.time(record.changed_at);

@@ -1,4 +1,4 @@
-//! What goes from store to store: an identity with everything about it, and the small things beside.
+//! The records of a migration: identities with everything that belongs to them, and the smaller tables.
 
 use crate::{
     BodyHash, DeliveryState, DestinationId, ErrorClass, EventId, Generation, IdempotencyKey, Key, Lane,
@@ -10,23 +10,23 @@ use super::super::{
     ReplayJob, ReplayJobId,
 };
 
-/// One thing to take over, whole.
+/// One record, which is imported completely or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// An identity with its events and their work.
+    /// An identity with its events and their deliveries.
     Identity(Box<IdentityRecord>),
-    /// A body whose sender does not sign the id.
+    /// A remembered body of a provider that does not sign the event id.
     Body(BodyNote),
     /// A paused destination.
     Pause(Pause),
-    /// A bulk replay.
+    /// A replay job.
     Job(Box<JobRecord>),
     /// An entry of the audit trail.
     Audit(AuditNumbered),
 }
 
 impl Record {
-    /// What to call it in a message.
+    /// A description of the record for messages.
     pub fn name(&self) -> String {
         match self {
             Self::Identity(identity) => match identity.events.first() {
@@ -43,7 +43,7 @@ impl Record {
         }
     }
 
-    /// Where it stands in every export: by kind, and within a kind by name.
+    /// The position of the record in every export: ordered by kind, and within a kind by name.
     pub fn place(&self) -> (u8, Vec<u8>) {
         match self {
             Self::Identity(identity) => (0, identity.key.as_bytes().to_vec()),
@@ -59,7 +59,7 @@ impl Record {
         }
     }
 
-    /// Bytes of payload.
+    /// The number of payload bytes.
     pub fn payload_bytes(&self) -> usize {
         match self {
             Self::Identity(identity) => identity.payload_bytes(),
@@ -68,22 +68,23 @@ impl Record {
     }
 }
 
-/// An identity: its ledger entry, the events that had it, its copies and its other bodies.
+/// An identity: its ledger entry, its events, its duplicates and its conflicting bodies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentityRecord {
-    /// The ledger's key.
+    /// The ledger key.
     pub key: Key,
-    /// Its scope.
+    /// The scope in which the id is unique.
     pub scope: Scope,
-    /// Its entry. While forgotten: of the last event, with the generation that the next one gets.
+    /// The ledger entry. If the identity was forgotten: the entry of its last event, with the generation that the next
+    /// event gets.
     pub entry: LedgerEntry,
-    /// Whether it was forgotten, so that the next one is new.
+    /// Whether it was forgotten, so that the next event is new.
     pub is_forgotten: bool,
-    /// Its events that are stored, by id: the entry's own, and those from before it was forgotten.
+    /// Its stored events, by id: that of the entry, and those from before it was forgotten.
     pub events: Vec<EventContents>,
-    /// Its copies.
+    /// Its duplicates.
     pub duplicates: Option<DuplicateTally>,
-    /// Other bodies under it, in the order of their arrival.
+    /// Its conflicting bodies, in order of arrival.
     pub conflicts: Vec<ConflictRecord>,
 }
 
@@ -105,98 +106,98 @@ impl IdentityRecord {
 pub struct EventContents {
     /// The event.
     pub event: StoredEvent,
-    /// Orders events by acceptance in the store that it comes from. One that orders them by their ids ignores it, and
-    /// hands over [`EventId::order_in_micros`].
+    /// The position of the event by acceptance in the exporting store. A store that orders events by their ids ignores
+    /// it, and exports [`EventId::order_in_micros`].
     pub order: u64,
-    /// The generation that its deliveries were given last.
+    /// The generation of its latest deliveries.
     pub generation: Generation,
     /// When it was committed.
     pub accepted_at: Timestamp,
     /// An earlier event with the same body under another id.
     pub same_body_as: Option<EventId>,
-    /// Its values of indexed fields, by pointer.
+    /// The values of its indexed fields, by pointer.
     pub indexed: Vec<IndexedValue>,
     /// Unfinished deliveries, by destination.
     pub work: Vec<WorkRecord>,
-    /// Finished ones, history included, by destination and token.
+    /// Finished deliveries, including history, by destination and token.
     pub outcomes: Vec<OutcomeRecord>,
     /// Attempts, oldest first.
     pub attempts: Vec<AttemptView>,
 }
 
-/// An unfinished delivery. None runs.
+/// An unfinished delivery, not running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkRecord {
-    /// Where to.
+    /// The destination to deliver to.
     pub destination: DestinationId,
-    /// Which generation.
+    /// The generation of the event's identity.
     pub generation: Generation,
-    /// What every attempt carries.
+    /// The idempotency key that every attempt carries.
     pub idempotency_key: IdempotencyKey,
-    /// Attempts counted.
+    /// The number of counted attempts.
     pub attempts: u32,
-    /// Leases lost.
+    /// The number of lost leases.
     pub lost: u32,
-    /// When it is due; none while it waits in its lane.
+    /// When it is due; `None` while it waits in its lane.
     pub due_at: Option<Timestamp>,
-    /// Of its last lease: the next one's is greater.
+    /// The token of its last lease; the next one is greater.
     pub token: Token,
-    /// Its place, where the destination keeps order.
+    /// Its position in a lane, if the destination is ordered.
     pub lane: Option<InLane>,
-    /// The replay that put it back.
+    /// The replay job that requeued it.
     pub replay: Option<ReplayJobId>,
 }
 
-/// A place in a lane.
+/// A position in a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InLane {
     /// The lane.
     pub lane: Lane,
-    /// Its place: the least is the head.
+    /// The position; the lowest is the head.
     pub place: u64,
 }
 
 /// A finished delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeRecord {
-    /// Where to.
+    /// The destination it was delivered to.
     pub destination: DestinationId,
-    /// The lease it ended under.
+    /// The token of the lease it finished under.
     pub token: Token,
-    /// How it ended.
+    /// The state it finished in.
     pub state: DeliveryState,
-    /// Whether it is the last one; otherwise a replay made it history.
+    /// Whether it is the current outcome; otherwise a replay has made it history.
     pub is_last: bool,
-    /// Whether it is a dead head that keeps its lane waiting.
+    /// Whether it is a dead head that blocks its lane.
     pub holds_lane: bool,
-    /// Attempts counted.
+    /// The number of counted attempts.
     pub attempts: u32,
-    /// Leases lost.
+    /// The number of lost leases.
     pub lost: u32,
-    /// When it ended.
+    /// When it finished.
     pub finished_at: Timestamp,
-    /// Orders endings.
+    /// Its position in the order in which deliveries finished.
     pub finished_order: u64,
-    /// Which generation.
+    /// The generation of the event's identity.
     pub generation: Generation,
-    /// What every attempt carried.
+    /// The idempotency key that every attempt carried.
     pub idempotency_key: IdempotencyKey,
     /// Why it is dead.
     pub error: Option<ErrorClass>,
-    /// Its place, where the destination keeps order.
+    /// Its position in a lane, if the destination is ordered.
     pub lane: Option<InLane>,
-    /// The replay that had put it back.
+    /// The replay job that had requeued it.
     pub replay: Option<ReplayJobId>,
 }
 
-/// Another body under an identity.
+/// A conflicting body under an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConflictRecord {
-    /// The body.
+    /// The conflicting body.
     pub other_body: ConflictingBody,
-    /// How often it came.
+    /// How often it arrived.
     pub seen: u64,
-    /// Whether an operator released it as an event of its own.
+    /// The event as which an operator released it, if any.
     pub released_as: Option<EventId>,
 }
 
@@ -207,20 +208,20 @@ impl ConflictRecord {
     }
 }
 
-/// A bulk replay. One that is not over begins its walk again: what it put back, it does not put back twice.
+/// A replay job. A running one starts its walk again, but never requeues the same delivery twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRecord {
-    /// The job.
+    /// The replay job.
     pub job: ReplayJob,
-    /// When it changed last.
+    /// When it last changed.
     pub changed_at: Timestamp,
 }
 
 /// An entry of the audit trail with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditNumbered {
-    /// Orders entries.
+    /// The position of the entry in the trail.
     pub number: u64,
-    /// The entry.
+    /// The audit entry.
     pub record: AuditRecord,
 }

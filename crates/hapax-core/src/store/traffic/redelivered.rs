@@ -1,25 +1,25 @@
-//! The ids that came again most often, in a bounded table.
+//! The ids with the most duplicates, in a bounded table.
 //!
-//! A space-saving count: a new id takes the place of the rarest and inherits its count, so that a flood of ids stays
-//! bounded and an id with more than one copy in [`Redelivered::IDS_MAX`] is always among those that are kept. Counts
-//! are therefore never too low, and may be too high: whoever shows one asks the store for the exact figure.
+//! A space-saving count: a new id replaces the rarest one and inherits its count. A flood of ids therefore stays
+//! bounded, and an id with more than one in [`Redelivered::IDS_MAX`] of the duplicates is always kept. Counts are never
+//! too low but may be too high: before showing one, ask the store for the exact figure.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Ids with copies, and how many at most.
+/// Ids with duplicates, and the upper bound of their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Redelivered(BTreeMap<String, u64>);
 
 impl Redelivered {
-    /// Ids that are kept.
+    /// The maximum number of ids kept.
     pub const IDS_MAX: usize = 16;
-    /// A longer id is not kept; none that a source takes is longer.
+    /// Longer ids are not kept; no source accepts a longer one.
     pub const ID_BYTES_MAX: usize = 255;
 
-    /// Counts a copy of an id.
+    /// Counts a duplicate of an id.
     pub fn count(&mut self, event_id: &str) {
         if let Some(copies) = self.0.get_mut(event_id) {
             *copies += 1;
@@ -29,7 +29,7 @@ impl Redelivered {
         }
     }
 
-    /// Adds another's counts, and keeps the largest.
+    /// Adds the counts of `other`, and keeps the largest.
     pub fn add(&mut self, other: &Self) {
         for (event_id, copies) in &other.0 {
             *self.0.entry(event_id.clone()).or_default() += copies;
@@ -44,14 +44,14 @@ impl Redelivered {
         self.0.is_empty()
     }
 
-    /// Every id that is kept, with its copies.
+    /// Every id kept, with its number of duplicates.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0
             .iter()
             .map(|(event_id, copies)| (event_id.as_str(), *copies))
     }
 
-    /// Makes room for one more; the count that it inherits.
+    /// Makes room for one more id; returns the count that it inherits.
     fn make_room(&mut self) -> u64 {
         if self.0.len() < Self::IDS_MAX {
             return 0;
@@ -81,7 +81,7 @@ mod tests {
         }
         assert_eq!(redelivered.iter().count(), Redelivered::IDS_MAX);
         let storm = redelivered.iter().find(|(event_id, _)| *event_id == "evt_storm");
-        let (_, copies) = storm.expect("an id with a sixth of all copies is kept");
+        let (_, copies) = storm.expect("an id with a sixth of all duplicates is kept");
         assert!(copies >= 2_000, "{copies}");
     }
 
