@@ -1,7 +1,7 @@
-//! What a sender is told: the one place where outcomes become statuses and bodies.
+//! Responses to webhooks: the one place where outcomes become statuses and bodies.
 //!
-//! Free of any web framework: a status, a body and perhaps a `Retry-After`. Only 2xx means that the event is
-//! safe; everything else makes the sender come again.
+//! Independent of any web framework: a status, a body and an optional `Retry-After`. Only 2xx means that the event is
+//! safe; after any other status the provider retries.
 
 use std::time::Duration;
 
@@ -10,48 +10,48 @@ use serde_json::json;
 use crate::error::RunError;
 use crate::inbox::Outcome;
 
-/// Where the page of a problem's code is found.
+/// The base URL of the documentation pages for error codes.
 const ERRORS_URL: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
 
-/// When a sender is asked to come again: soon, since what is in its way is short.
+/// When a provider should retry: soon, because the obstacle is short-lived.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 
-/// A problem as its sender can rely on it: the status, the stable code and the title.
+/// The stable part of a problem: the status, the code and the title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// The HTTP status.
     pub status: u16,
-    /// The code, which has a page of its own.
+    /// The code, which has its own documentation page.
     pub code: &'static str,
     /// The title, the same for every occurrence.
     pub title: &'static str,
 }
 
-/// The work is in progress; whether it succeeds is not known yet.
+/// The event is being handled; whether that succeeds is not known yet.
 pub const IN_FLIGHT: Kind = Kind {
     status: 503,
     code: "in_flight",
     title: "Still in flight",
 };
 
-/// The work failed.
+/// The handler failed.
 pub const HANDLER_FAILED: Kind = Kind {
     status: 500,
     code: "handler_failed",
     title: "Handler failed",
 };
 
-/// The database cannot work now.
+/// The database is unavailable.
 pub const STORE_UNAVAILABLE: Kind = Kind {
     status: 503,
     code: "store_unavailable",
     title: "Store unavailable",
 };
 
-/// An answer to a delivery.
+/// The response to a delivery.
 ///
 /// ```
 /// use hapax::Outcome;
@@ -66,15 +66,15 @@ pub struct Answer {
     pub status: u16,
     /// The media type of the body.
     pub content_type: &'static str,
-    /// The body: JSON.
+    /// The body, as JSON.
     pub body: String,
-    /// How long the sender should wait before it comes again.
+    /// How long the provider should wait before it retries.
     pub retry_after: Option<Duration>,
 }
 
 impl Answer {
-    /// The answer for an outcome. A copy of a finished event is a success, a copy of one that is in flight is not:
-    /// the other may still roll back.
+    /// The response for an outcome. A duplicate of a finished event is a success; a duplicate of one in flight is not,
+    /// because the other transaction may still roll back.
     pub fn of_outcome<T>(outcome: &Outcome<T>, event_id: &str) -> Self {
         match outcome {
             Outcome::Processed(_) | Outcome::Duplicate | Outcome::Conflict => {
@@ -82,13 +82,13 @@ impl Answer {
             }
             Outcome::InFlight => Self::of_kind(
                 IN_FLIGHT,
-                "another delivery of this event is being handled; come again to learn how it ended",
+                "another delivery of this event is being handled; retry to learn the result",
             )
             .after(RETRY_AFTER),
         }
     }
 
-    /// The answer for a request with several events, all of them over.
+    /// The response for a request with several events, all of them finished.
     pub fn of_batch<T>(events: &[(Outcome<T>, String)]) -> Self {
         if events.is_empty() {
             return Self::ok(&json!({"status": "empty"}));
@@ -113,7 +113,7 @@ impl Answer {
         Self::ok(&body)
     }
 
-    /// The answer for a run without an outcome. What went wrong is for the log, not for anyone who sends.
+    /// The response for a run without an outcome. The cause belongs in the log and is not revealed to the caller.
     pub fn of_error<E>(error: &RunError<E>) -> Self {
         match error {
             RunError::Handler(_) | RunError::Broken(_) => Self::handler_failed(),
@@ -127,19 +127,19 @@ impl Answer {
         }
     }
 
-    /// The handler failed; nothing was written.
+    /// The response after the handler failed; nothing was written.
     pub fn handler_failed() -> Self {
         Self::of_kind(
             HANDLER_FAILED,
-            "the event could not be handled, and nothing of it was kept; deliver it again",
+            "the event could not be handled, and nothing was written; deliver it again",
         )
     }
 
-    /// The database is down.
+    /// The response while the database is unavailable.
     pub fn unavailable() -> Self {
         Self::of_kind(
             STORE_UNAVAILABLE,
-            "the database cannot write now; nothing is promised, deliver it again",
+            "the database cannot write now, and the event may not be stored; deliver it again",
         )
         .after(RETRY_AFTER)
     }
@@ -181,7 +181,7 @@ impl Answer {
 }
 
 impl<T> Outcome<T> {
-    /// As every answer of Hapax names it.
+    /// The outcome's name in every response of Hapax.
     const fn word(&self) -> &'static str {
         match self {
             Self::Processed(_) => "accepted",

@@ -1,15 +1,16 @@
-//! What the drivers have in common, so that `inbox::once`, `outbox::stage` and `create_tables` have the same
-//! name for each of them. The traits are sealed: enable a driver's feature to have them implemented.
+//! The traits that the drivers share, so that `inbox::once`, `outbox::stage` and `create_tables` have the same name for
+//! each of them. The traits are sealed; a driver's feature provides the implementations.
 
 use crate::error::Invalid;
 use crate::inbox::{Claim, Mark};
 use crate::outbox::Staged;
 
-/// An open transaction that can hold a claim and staged calls: `sqlx::Transaction<'_, Postgres>`, a
-/// `tokio_postgres::Transaction`, a `rusqlite::Transaction` or `Savepoint`, or the [`crate::Handling`] that a handler gets.
+/// An open transaction that can hold a claim and staged calls: a `sqlx::Transaction<'_, Postgres>`, a
+/// `tokio_postgres::Transaction`, a `rusqlite::Transaction` or `Savepoint`, or the [`crate::Handling`] that a handler
+/// receives.
 pub trait Transaction: sealed::Sealed {
-    /// How it answers: with a future where the driver is asynchronous, at once where it is not. What comes
-    /// out is a `Result<T, hapax::Error>` in both cases.
+    /// The return type: a future for an asynchronous driver, the value itself for a blocking one. Either yields a
+    /// `Result<T, hapax::Error>`.
     type Answer<'t, T: Send + 't>
     where
         Self: 't;
@@ -24,10 +25,9 @@ pub trait Transaction: sealed::Sealed {
     fn stage(&mut self, row: Staged) -> Self::Answer<'_, ()>;
 }
 
-/// A connection or pool that is in no transaction: `sqlx::PgPool`, `tokio_postgres::Client`,
-/// `rusqlite::Connection`.
+/// A connection or pool outside a transaction: `sqlx::PgPool`, `tokio_postgres::Client`, `rusqlite::Connection`.
 pub trait Database: sealed::Sealed {
-    /// How it answers; see [`Transaction::Answer`].
+    /// The return type; see [`Transaction::Answer`].
     type Answer<'d, T: Send + 'd>
     where
         Self: 'd;
@@ -40,6 +40,6 @@ pub trait Database: sealed::Sealed {
 }
 
 pub(crate) mod sealed {
-    /// Only this crate's drivers can be used: the guarantees depend on how they behave.
+    /// Only this crate's drivers can be used: the guarantees depend on their behaviour.
     pub trait Sealed {}
 }

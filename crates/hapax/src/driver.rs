@@ -1,4 +1,4 @@
-//! The drivers: how each of them claims, stages and creates the tables.
+//! The drivers: how each of them claims events, stages calls and creates the tables.
 
 #[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 pub(crate) mod postgres;
@@ -22,14 +22,14 @@ pub use self::tokio_postgres::TokioPostgres;
 use crate::database::{Transaction, sealed};
 use crate::error::Trouble;
 
-/// A driver, as a name for types: a helper of a handler takes a `&mut Handling<'_, Sqlx>`.
+/// A driver as a type parameter: a helper function of a handler takes a `&mut Handling<'_, Sqlx>`.
 pub trait Driver: sealed::Sealed {
-    /// What a handler runs its statements on. Of one lifetime and nothing else: a handler is general about
-    /// it, which is what lets the whole run be `Send`.
+    /// The type on which a handler runs its statements. It has exactly one lifetime and no other parameter: handlers
+    /// are generic over that lifetime, which allows the whole run to be `Send`.
     type Handle<'t>: Transaction + Deref;
 }
 
-/// The trouble that a driver's error, somewhere below `error`, reports; `None` if no driver's is there.
+/// The trouble reported by the first driver error in the source chain of `error`; `None` if there is none.
 pub(crate) fn trouble_of(error: &(dyn StdError + 'static)) -> Option<Trouble> {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -1,30 +1,30 @@
-//! What can go wrong, and whether it is worth another try. A duplicate is not an error: see [`crate::Outcome`].
+//! Errors, and whether a retry can help. A duplicate is not an error: see [`crate::Outcome`].
 
 use std::error::Error as StdError;
 
 use crate::limits::NAME_BYTES_MAX;
 
-/// A text that cannot be a source, an event id or a consumer.
+/// The string cannot be a source, an event id or a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} {problem}")]
 pub struct Invalid {
-    /// What it was to be.
+    /// What the string was meant to be.
     pub what: &'static str,
     /// What is wrong with it.
     pub problem: InvalidProblem,
 }
 
-/// What is wrong with a text.
+/// What is wrong with a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProblem {
     /// It is empty.
-    #[error("is empty, so that events could not be told apart; pass the sender's own id")]
+    #[error("is empty, so events could not be distinguished; pass the provider's own id")]
     Empty,
-    /// It contains a NUL character, which databases do not take.
-    #[error("contains a NUL character, which databases do not take")]
+    /// It contains a NUL character, which databases do not accept.
+    #[error("contains a NUL character, which databases do not accept")]
     Nul,
     /// It is too long.
-    #[error("is longer than {NAME_BYTES_MAX} bytes; use a hash of it, everywhere the same")]
+    #[error("is longer than {NAME_BYTES_MAX} bytes; use a hash of it instead, the same one everywhere")]
     TooLong,
 }
 
@@ -40,16 +40,16 @@ impl Invalid {
     }
 }
 
-/// What kind of trouble a database is in.
+/// The kind of trouble a database is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Another transaction holds what this one needs, for longer than it may wait.
+    /// Another transaction held a lock for longer than the allowed wait.
     Busy,
-    /// It fell victim to others (a deadlock, a serialization failure): the same again may well succeed.
+    /// The transaction lost to a concurrent one (a deadlock, a serialization failure): a retry may well succeed.
     Victim,
-    /// The database cannot be reached, or cannot work now.
+    /// The database cannot be reached or is not accepting work.
     Unavailable,
-    /// The database says no: the same again will fail again.
+    /// The database refused the statement: a retry will fail again.
     Refused,
 }
 
@@ -57,9 +57,9 @@ pub enum Trouble {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", .trouble.words())]
 pub struct DatabaseError {
-    /// What kind of trouble it is.
+    /// The kind of trouble.
     pub trouble: Trouble,
-    /// What the driver said.
+    /// The driver's own error.
     #[source]
     pub source: Box<dyn StdError + Send + Sync>,
 }
@@ -67,16 +67,16 @@ pub struct DatabaseError {
 impl Trouble {
     const fn words(self) -> &'static str {
         match self {
-            Self::Busy => "another transaction holds what this one needs; deliver the event again",
-            Self::Victim => "other transactions were in the way and nothing was written; run it again",
-            Self::Unavailable => "the database cannot be reached or cannot work now; try again later",
-            Self::Refused => "the database refuses a statement",
+            Self::Busy => "another transaction holds a lock that this one needs; deliver the event again",
+            Self::Victim => "the transaction lost to a concurrent one and nothing was written; run it again",
+            Self::Unavailable => "the database is unreachable or unavailable; try again later",
+            Self::Refused => "the database refused a statement",
         }
     }
 }
 
 impl DatabaseError {
-    /// Whether the same again may succeed.
+    /// Whether a retry may succeed.
     pub const fn is_retryable(&self) -> bool {
         match self.trouble {
             Trouble::Busy | Trouble::Victim | Trouble::Unavailable => true,
@@ -85,22 +85,22 @@ impl DatabaseError {
     }
 }
 
-/// Why a claim was not judged, or a call not staged.
+/// Why an event could not be claimed or a call could not be staged.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The event or the consumer cannot be one.
+    /// The event or the consumer is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The call cannot be made.
+    /// The call is invalid.
     #[error(transparent)]
     InvalidCall(#[from] crate::outbox::InvalidCall),
-    /// The database did not do it.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
 impl Error {
-    /// Whether the same again may succeed.
+    /// Whether a retry may succeed.
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::InvalidCall(_) => false,
@@ -109,33 +109,33 @@ impl Error {
     }
 }
 
-/// Why a run did not come to an outcome.
+/// Why a run did not reach an outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError<E> {
-    /// The handler failed. Everything is rolled back, the claim too: the event may come again.
+    /// The handler failed. Everything is rolled back, including the claim, so the event can be delivered again.
     #[error("the handler failed and nothing was written: {0}")]
     Handler(E),
-    /// The handler said that all was well, but one of its statements had failed, or it had ended the
-    /// transaction itself. A commit would have written nothing and said nothing.
+    /// The handler returned `Ok`, but one of its statements had failed, or it had ended the transaction itself. A
+    /// commit would have written nothing and reported no error.
     #[error(
         "the handler returned Ok, but its transaction can no longer commit: a statement failed and its error \
-         was dropped, or the handler sent COMMIT or ROLLBACK itself; hand on every error, and leave the \
+         was dropped, or the handler sent COMMIT or ROLLBACK itself; return every error, and leave the \
          transaction's end to the inbox"
     )]
     Broken(#[source] DatabaseError),
     /// The database failed before the commit. Nothing was written.
     #[error("nothing was written: {0}")]
     Database(#[source] DatabaseError),
-    /// The connection broke during the commit: no one knows on this side whether it took effect.
+    /// The connection broke during the commit: it is unknown whether the commit took effect.
     #[error(
-        "it is unknown whether the commit took effect: {0}; deliver the event again, the inbox will tell"
+        "it is unknown whether the commit took effect: {0}; deliver the event again, and the inbox will detect a duplicate"
     )]
     Unknown(#[source] DatabaseError),
 }
 
 impl<E: StdError + 'static> RunError<E> {
-    /// Whether to run the same again, at once and without the sender: a deadlock or a serialization failure,
-    /// also where it is the handler that met it, and whatever passes by itself.
+    /// Whether to run the same event again immediately, without waiting for a redelivery: after a deadlock or a
+    /// serialization failure, including one that the handler reported, and after any transient failure.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Handler(error) => crate::driver::trouble_of(error) == Some(Trouble::Victim),

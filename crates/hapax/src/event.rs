@@ -1,10 +1,10 @@
-//! Which event: what a claim is about.
+//! The event that a claim is about.
 
 use hapax_core::{BodyHash, Generation};
 
 use crate::error::Invalid;
 
-/// An event as its sender identified it.
+/// An event as its provider identified it.
 ///
 /// ```
 /// use hapax::Event;
@@ -22,20 +22,20 @@ pub struct Event {
     arrival: EventOrigin,
 }
 
-/// How the event came.
+/// Why the event arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventOrigin {
-    /// From its sender.
+    /// Its provider sent it.
     Delivered,
-    /// Because someone replayed it: it may be replayed again, so its row stays longer.
+    /// An operator replayed it: this may happen again, so its row is kept longer.
     Replayed,
 }
 
 impl Event {
-    /// The event `event_id` of `source`. The id is the sender's own, never one that was made on receipt.
+    /// The event `event_id` of `source`. The id must be the provider's own, never one that was generated on receipt.
     ///
-    /// Neither may be empty, contain a NUL character or exceed [`crate::limits::NAME_BYTES_MAX`] bytes: an
-    /// empty id would make all events one, or each event new.
+    /// Neither may be empty, contain a NUL character or exceed [`crate::limits::NAME_BYTES_MAX`] bytes: with an empty
+    /// id, all events would be the same, or each would be new.
     pub fn new(source: impl Into<String>, event_id: impl Into<String>) -> Result<Self, Invalid> {
         Ok(Self {
             source: Invalid::check("source", source.into())?,
@@ -46,49 +46,49 @@ impl Event {
         })
     }
 
-    /// With the raw body it came with, so that another body under the same id is noticed.
+    /// Adds the raw body, so that a different body under the same id is detected.
     #[must_use]
     pub fn with_body(self, raw: &[u8]) -> Self {
         self.with_body_hash(BodyHash::of(raw))
     }
 
-    /// With the hash of its raw body, where that is known already.
+    /// Adds the hash of the raw body, if it is already known.
     #[must_use]
     pub fn with_body_hash(mut self, hash: BodyHash) -> Self {
         self.body_hash = Some(hash);
         self
     }
 
-    /// In another generation than 0: it is to take effect once more, on purpose.
+    /// Sets a generation other than 0: the event deliberately takes effect once more.
     #[must_use]
     pub fn in_generation(mut self, generation: u32) -> Self {
         self.generation = Generation(generation);
         self
     }
 
-    /// Replayed by an operator: if it was applied before, the note of that is kept as long again.
+    /// Marks the event as replayed by an operator: if it was applied before, the retention of its row is extended.
     #[must_use]
     pub fn replayed(mut self) -> Self {
         self.arrival = EventOrigin::Replayed;
         self
     }
 
-    /// Where its id is unique: the source's name, or the scope that several sources share.
+    /// The scope in which its id is unique: the source's name, or a scope that several sources share.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The sender's id.
+    /// The provider's id.
     pub fn event_id(&self) -> &str {
         &self.id
     }
 
-    /// How often it was deliberately taken again.
+    /// How often the event was deliberately accepted again.
     pub const fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// The hash of its raw body, where it is known.
+    /// The hash of its raw body, if known.
     pub const fn body_hash(&self) -> Option<BodyHash> {
         self.body_hash
     }

@@ -1,6 +1,6 @@
-//! The inbox: what a consumer has applied, noted in the transaction that applies it.
+//! The inbox: which events a consumer has applied, recorded in the transaction that applies them.
 //!
-//! [`once`] is the low door, for a transaction that is yours. `Inbox::run` does all of it.
+//! [`once`] is the low-level function, for a transaction that you manage yourself. `Inbox::run` does everything.
 
 mod claim;
 mod handling;
@@ -26,16 +26,16 @@ use crate::event::Event;
 use crate::limits::{PURGE_ROWS_MAX, WAIT_DEFAULT};
 use crate::tables::INBOX_RETENTION;
 
-/// Whether this is the first time that `consumer` sees the event `event_id` of `source`, and if so, notes it
-/// in the open transaction. Do the work if it is, then commit; the note commits with the work.
+/// Returns whether this is the first time that `consumer` sees the event `event_id` of `source`, and if so, records it
+/// in the open transaction. If it is, apply the event, then commit; the record commits with your changes.
 ///
-/// A copy in another transaction that is still open is waited for: if that one commits, the answer is
-/// `false`; if it rolls back, `true`. How long is up to the connection's `lock_timeout` (PostgreSQL) or busy
-/// timeout (SQLite). The transaction must be `READ COMMITTED`, PostgreSQL's default; on SQLite it must have
-/// begun `IMMEDIATE`.
+/// If another open transaction has claimed the same event, this call waits for it: the result is `false` if that
+/// transaction commits, and `true` if it rolls back. The wait is limited by the connection's `lock_timeout`
+/// (PostgreSQL) or busy timeout (SQLite). The transaction must be `READ COMMITTED`, PostgreSQL's default; on SQLite it
+/// must have begun `IMMEDIATE`.
 ///
-/// Never commit after a statement of yours has failed: PostgreSQL would answer such a COMMIT with a silent
-/// rollback, and the event would be lost. `Inbox::run` takes care of that.
+/// Never commit after one of your statements has failed: PostgreSQL would answer the COMMIT with a silent rollback, and
+/// the event would be lost. `Inbox::run` takes care of that.
 ///
 /// ```no_run
 /// # #[cfg(feature = "sqlx-postgres")]
@@ -59,9 +59,8 @@ pub fn once<'t, T: Transaction>(
     transaction.once(mark)
 }
 
-/// Removes up to `rows_max` notes that have expired, and says how many went. Call it now and then, until it
-/// says fewer than you allowed; one call is one short transaction, of at most
-/// [`crate::limits::PURGE_ROWS_MAX`] rows.
+/// Deletes up to `rows_max` expired rows, and returns how many were deleted. Call it periodically, each time until it
+/// returns fewer than `rows_max`; one call is one short transaction of at most [`crate::limits::PURGE_ROWS_MAX`] rows.
 ///
 /// ```no_run
 /// # #[cfg(feature = "sqlx-postgres")]
@@ -74,7 +73,7 @@ pub fn purge<D: Database>(database: &D, rows_max: u32) -> D::Answer<'_, u64> {
     database.purge(rows_max.min(PURGE_ROWS_MAX))
 }
 
-/// A consumer of events: who applies them, how long that is remembered, how long a copy waits.
+/// A consumer of events: its name, how long it remembers applied events, and how long a duplicate waits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -89,24 +88,24 @@ pub struct Inbox {
     wait: Duration,
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a copy that is in flight must not be answered with success"]
+#[must_use = "a duplicate of an event in flight must not be answered with success"]
 pub enum Outcome<T> {
-    /// The handler ran, and its work is committed. This is what it returned.
+    /// The handler ran and its changes are committed. Contains the handler's return value.
     Processed(T),
-    /// The event was applied before; nothing ran.
+    /// The event was applied before; the handler did not run.
     Duplicate,
-    /// Another transaction is applying it right now; nothing ran. Whether that one commits is not known
-    /// yet: answer 503 and let the sender come again.
+    /// Another transaction is applying the event right now; the handler did not run. Whether that transaction commits
+    /// is not known yet: answer 503 so that the provider retries.
     InFlight,
-    /// Another body was applied under this id before; nothing ran. Look at both before you do anything.
+    /// A different body was applied under this id before; the handler did not run. Compare both bodies before you act.
     Conflict,
 }
 
 impl Inbox {
-    /// The inbox of `consumer`: two consumers of the same event each apply it once. The name is part of every
-    /// note, so it must not change with a release or a host.
+    /// The inbox of `consumer`: two consumers of the same event each apply it once. The name is part of every row, so
+    /// it must not change with a release or a host.
     pub fn new(consumer: impl Into<String>) -> Result<Self, Invalid> {
         Ok(Self {
             consumer: Invalid::check("consumer", consumer.into())?,
@@ -115,28 +114,27 @@ impl Inbox {
         })
     }
 
-    /// How long a note is kept: longer than any sender, replay or restored backup brings the event again.
+    /// How long rows are kept. Choose longer than any provider, replay or restored backup may deliver the event again.
     #[must_use]
     pub const fn retention(mut self, retention: Duration) -> Self {
         self.retention = retention;
         self
     }
 
-    /// How long `Inbox::run` waits for another transaction with the same claim before it says
-    /// [`Outcome::InFlight`]. Keep it well below the sender's timeout. On SQLite it is the connection's own
-    /// busy timeout that counts.
+    /// How long `Inbox::run` waits for another transaction with the same claim before it returns [`Outcome::InFlight`].
+    /// Keep it well below the provider's timeout. On SQLite the connection's busy timeout applies instead.
     #[must_use]
     pub const fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
     }
 
-    /// Who consumes.
+    /// The name of the consumer.
     pub fn consumer(&self) -> &str {
         &self.consumer
     }
 
-    /// Claims `event` in a transaction that is yours: like [`once`], with the body compared.
+    /// Claims `event` in a transaction that you manage: like [`once`], but also compares the body.
     pub fn claim<'t, T: Transaction>(&self, transaction: &'t mut T, event: &Event) -> T::Answer<'t, Claim> {
         transaction.claim(Mark::new(self, event))
     }

@@ -1,20 +1,19 @@
 //! Makes every webhook take effect exactly once, inside your own service and your own transaction.
 //!
-//! A sender delivers an event at least once: timeouts, lost answers and retries bring it again, often at
-//! the same moment. This crate notes what was applied in a table `hapax_inbox`, **in the same database and
-//! the same transaction as the effect**. Both commit, or neither does; so the second delivery finds the note
-//! and does nothing.
+//! A provider delivers an event at least once: after timeouts, lost responses and retries it arrives again, often at
+//! the same moment. This crate records each applied event in a table `hapax_inbox`, **in the same database and the same
+//! transaction as the effect**. Both commit, or neither does, so a second delivery finds the record and does nothing.
 //!
 //! | you have | use |
 //! |---|---|
 //! | an open transaction | [`inbox::once`]: is this the first time? |
 //! | a pool or a connection | `Inbox::run` (or `Inbox::run_blocking` on SQLite): claim, run, commit |
 //! | an axum route | the extractor `webhook::Webhook`, or the layer `webhook::InboxLayer` for all of it |
-//! | a call to another system to make | [`outbox::stage`]: written with the effect, made afterwards |
+//! | a call to another system | [`outbox::stage`]: written with the effect, made after the commit |
 //!
 //! # Features
-//! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each bring the driver of that name; `axum`, on by default,
-//! brings the extractor and the layer.
+//! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each enable the driver of that name. `axum`, enabled by default,
+//! adds the extractor and the layer.
 
 #![warn(missing_docs)]
 #![cfg_attr(
@@ -39,7 +38,7 @@ pub use event::Event;
 pub use inbox::{Claim, Handling, Inbox, Outcome};
 pub use tables::create as create_tables;
 
-/// The guides' own examples compile.
+/// Compiles the examples in the guides.
 #[cfg(doctest)]
 mod guides {
     #[doc = include_str!("../../../docs/guides/library.md")]

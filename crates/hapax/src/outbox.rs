@@ -1,8 +1,8 @@
 //! The outbox: calls to other systems, written with the effect and made after it is committed.
 //!
-//! A call inside a transaction cannot be taken back when the transaction is, and a call after it is forgotten
-//! when the process dies in between. A row in `hapax_outbox` is neither: Hapax makes the call once the row is
-//! committed, with the row's `Idempotency-Key`, as often as it takes.
+//! A call made inside a transaction cannot be undone if the transaction rolls back, and a call made after the commit is
+//! lost if the process dies in between. A row in `hapax_outbox` avoids both: once it is committed, Hapax makes the
+//! call, with the row's `Idempotency-Key`, and retries as often as necessary.
 
 mod call;
 mod staged;
@@ -13,11 +13,11 @@ pub use staged::Staged;
 
 use crate::database::Transaction;
 
-/// Writes `call` into the outbox, in this transaction.
+/// Writes `call` to the outbox, in this transaction.
 ///
-/// Inside `Inbox::run` the key of a call without one is derived from the event, the consumer and the
-/// call's number in the run; in a transaction of your own it is random. Either way it is stored in the row, and the
-/// same at each attempt.
+/// A call without a key gets one: inside `Inbox::run` it is derived from the event, the consumer and the call's number
+/// in the run; in a transaction of your own it is random. In both cases the key is stored in the row and stays the same
+/// for every attempt.
 ///
 /// ```no_run
 /// # #[cfg(feature = "sqlx-postgres")]

@@ -1,10 +1,10 @@
-//! The two tables that any language can use, as each database writes them.
+//! The two tables, in the dialect of each database. Any language can use them.
 //!
-//! `hapax_inbox` lives where the effect lives: a row says that a consumer has applied an event, and
-//! it commits together with the effect. `hapax_outbox` takes calls to other systems, written in the
-//! same transaction as the business data; Hapax makes them afterwards.
+//! `hapax_inbox` lives in the database of the effect: a row records that a consumer has applied an event, and commits
+//! together with the effect. `hapax_outbox` holds calls to other systems, written in the same transaction as the
+//! business data; Hapax makes them afterwards.
 //!
-//! Every statement may run again: what is there already stays as it is.
+//! Every statement is idempotent: existing tables and indexes stay as they are.
 
 use crate::database::Database;
 
@@ -17,10 +17,10 @@ pub const SQLITE_INBOX: &str = include_str!("tables/sqlite/inbox.sql");
 /// `hapax_outbox` on SQLite 3.31 and newer.
 pub const SQLITE_OUTBOX: &str = include_str!("tables/sqlite/outbox.sql");
 
-/// How long a row of the inbox is kept, unless told otherwise: longer than any ledger remembers.
+/// How long a row of the inbox is kept by default: longer than any ledger remembers.
 pub const INBOX_RETENTION: std::time::Duration = std::time::Duration::from_secs(60 * 86_400);
 
-/// Creates both tables where they are not there yet.
+/// Creates both tables unless they exist.
 ///
 /// ```
 /// # #[cfg(feature = "rusqlite")] {

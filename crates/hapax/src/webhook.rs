@@ -1,7 +1,7 @@
-//! Webhooks in axum: verified before anything is parsed, applied once.
+//! Webhooks in axum: verified before anything is parsed, and applied once.
 //!
-//! [`Webhook`] is an extractor: the verified envelope with the raw body. What to do with it is yours, most
-//! likely `Inbox::run` with [`Webhook::event`].
+//! [`Webhook`] is an extractor: the verified event with its raw body. What you do with it is up to you; most likely you
+//! call `Inbox::run` with [`Webhook::event`].
 #![cfg_attr(
     feature = "sqlx-postgres",
     doc = "\n[`InboxLayer`] does all of it for a route: verify, claim, run the handler in the transaction, commit."
@@ -35,8 +35,8 @@ pub use tx::{NoTransaction, Tx};
 use crate::answer::Answer;
 use crate::event::Event;
 
-/// A verified event. As an extractor it takes the [`Source`] from the router's state; behind the layer it is
-/// in the request's extensions.
+/// A verified event. The extractor takes the [`Source`] from the router's state; behind the layer, the event is in the
+/// request's extensions.
 ///
 /// ```
 /// use axum::{Router, routing::post};
@@ -63,27 +63,28 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// What to claim: source, the sender's own event id, and the hash of the body.
+    /// The event to claim: the source, the provider's own event id, and the hash of the body.
     pub const fn event(&self) -> &Event {
         &self.event
     }
 
-    /// The sender's type of the event, such as `invoice.paid`.
+    /// The provider's event type, such as `invoice.paid`.
     pub fn event_type(&self) -> Option<&str> {
         self.event_type.as_deref()
     }
 
-    /// When its head arrived here.
+    /// When the request's headers arrived.
     pub const fn received_at(&self) -> Timestamp {
         self.received_at
     }
 
-    /// The time under the signature, in unix seconds, where the scheme has one.
+    /// The signed time, in Unix seconds, if the scheme has one.
     pub const fn signed_at(&self) -> Option<i64> {
         self.signed_at
     }
 
-    /// Which of the source's secrets matched, counted from 0: once it is never the old one, that one can go.
+    /// The index of the source's secret that matched, counted from 0. Once the old secret no longer matches any
+    /// request, it can be removed.
     pub const fn secret_index(&self) -> Option<usize> {
         self.secret_index
     }
@@ -93,18 +94,18 @@ impl Webhook {
         &self.headers
     }
 
-    /// The raw body, byte for byte (of a batch: the event's part of it).
+    /// The raw body, byte for byte; for a batch, this event's part of it.
     pub const fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// The body read as JSON.
+    /// Deserialises the body as JSON.
     pub fn json<'b, T: serde::Deserialize<'b>>(&'b self) -> serde_json::Result<T> {
         serde_json::from_slice(json_text(&self.body))
     }
 }
 
-/// An [`Answer`] as it goes out.
+/// Converts an [`Answer`] to an HTTP response.
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

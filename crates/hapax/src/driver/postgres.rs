@@ -1,4 +1,4 @@
-//! What both PostgreSQL drivers share: the statements, the claim, and what an SQLSTATE means.
+//! Shared by both PostgreSQL drivers: the statements, the claim, and the meaning of each SQLSTATE.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,21 +7,21 @@ use crate::error::{DatabaseError, Error, Invalid, Trouble};
 use crate::inbox::{Claim, Mark};
 use crate::outbox::Staged;
 
-/// How often a claim is tried again that lost to a row which is purged in the same moment.
+/// How often a claim is retried when the row that won is purged at the same moment.
 pub(crate) const CLAIM_ATTEMPTS_MAX: usize = 3;
 
-/// An answer that takes its time.
+/// An asynchronous result.
 pub(crate) type Pending<'t, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 't>>;
 
 pub(crate) const CREATE: [&str; 2] = [crate::tables::POSTGRES_INBOX, crate::tables::POSTGRES_OUTBOX];
 
-/// Waits for another transaction that has inserted the same row; 0 rows if that one commits.
+/// Waits for another transaction that has inserted the same row; affects 0 rows if that one commits.
 pub(crate) const CLAIM: &str = "
     INSERT INTO hapax_inbox (scope, event_id, consumer, generation, body_hash, expires_at)
     VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6))
     ON CONFLICT (scope, event_id, consumer, generation) DO NOTHING";
 
-/// A statement of its own: the one before may have waited for a row that its snapshot does not show.
+/// A separate statement: the claim may have waited for a row that its own snapshot does not show.
 pub(crate) const LOOK_UP: &str = "
     SELECT body_hash FROM hapax_inbox
     WHERE scope = $1 AND event_id = $2 AND consumer = $3 AND generation = $4";
@@ -31,22 +31,22 @@ pub(crate) const EXTEND: &str = "
     WHERE scope = $1 AND event_id = $2 AND consumer = $3 AND generation = $4
       AND expires_at < now() + make_interval(secs => $5)";
 
-/// Rows that someone holds, because a replay extends them, are left alone.
+/// Skips rows that are locked because a replay extends them.
 pub(crate) const PURGE: &str = "
     DELETE FROM hapax_inbox WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM hapax_inbox WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED))";
 
-/// `coalesce` keeps the table's own default for a call without a key.
+/// `coalesce` keeps the table's default for a call without a key.
 pub(crate) const STAGE: &str = "
     INSERT INTO hapax_outbox
         (consumer, scope, event_id, kind, target, headers, body, idempotency_key, order_key)
     VALUES ($1, $2, $3, $4, $5, $6::text::jsonb, $7, coalesce($8, gen_random_uuid()::text), $9)";
 
-/// The old value, and the new one for the rest of the transaction.
+/// Returns the old value, and sets the new one for the rest of the transaction.
 pub(crate) const SWAP_LOCK_TIMEOUT: &str =
     "SELECT current_setting('lock_timeout'), set_config('lock_timeout', $1, true)";
 
-/// The statements of a driver inside a transaction.
+/// A driver's statements inside a transaction.
 pub trait Session: Send {
     #[doc(hidden)]
     fn insert(&mut self, mark: &Mark) -> impl Future<Output = Result<u64, DatabaseError>> + Send;
@@ -89,7 +89,7 @@ pub(crate) fn staging<'t>(mut session: impl Session + 't, row: Staged) -> Pendin
     })
 }
 
-/// Claims, or says what was there.
+/// Claims the event, or reports the row that was there.
 pub(crate) async fn claim<S: Session>(session: &mut S, mark: &Mark) -> Result<Claim, DatabaseError> {
     for _ in 0..CLAIM_ATTEMPTS_MAX {
         if session.insert(mark).await? == 1 {
@@ -101,20 +101,20 @@ pub(crate) async fn claim<S: Session>(session: &mut S, mark: &Mark) -> Result<Cl
             }
             return Ok(mark.against(stored.as_deref()));
         }
-        // The row was purged between the two statements: it may be claimed again.
+        // The row was purged between the two statements, so it can be claimed now.
     }
     Err(vanished())
 }
 
-/// A claim that neither wins nor finds who did.
+/// A claim that neither succeeded nor found the row that prevented it.
 pub(crate) fn vanished() -> DatabaseError {
     DatabaseError {
         trouble: Trouble::Busy,
-        source: "the row of this event kept vanishing".into(),
+        source: "the row of this event was repeatedly deleted by a purge".into(),
     }
 }
 
-/// What an error of the server means; none is an error of the connection.
+/// The meaning of a server error; `None` is a connection error.
 pub(crate) fn trouble(state: Option<&str>) -> Trouble {
     let Some(state) = state else {
         return Trouble::Unavailable;

@@ -45,7 +45,7 @@ pub(crate) fn trouble(error: &::rusqlite::Error) -> Trouble {
             | ErrorCode::ReadOnly
             | ErrorCode::OutOfMemory,
         ) => Trouble::Unavailable,
-        // The driver's list is open: what it may add is not known to pass by itself.
+        // The driver's enum is non-exhaustive: a variant added later is not known to be transient.
         Some(_) | None => Trouble::Refused,
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn error(error: ::rusqlite::Error) -> DatabaseError {
     }
 }
 
-/// Claims, or says what was there.
+/// Claims the event, or reports the row that was there.
 pub(crate) fn claim(transaction: &Connection, mark: &Mark) -> Result<Claim, DatabaseError> {
     let hash = mark.body_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
     let key = (&mark.source, &mark.event_id, &mark.consumer, mark.generation);
@@ -66,7 +66,7 @@ pub(crate) fn claim(transaction: &Connection, mark: &Mark) -> Result<Claim, Data
     if statement.execute(values).map_err(error)? == 1 {
         return Ok(Claim::First);
     }
-    // No one else writes meanwhile: the row that was in the way is there.
+    // There is only one writer: the row that prevented the insert is still there.
     let stored: Option<Option<Vec<u8>>> = transaction
         .query_row(LOOK_UP, key, |row| row.get(0))
         .optional()
@@ -78,7 +78,7 @@ pub(crate) fn claim(transaction: &Connection, mark: &Mark) -> Result<Claim, Data
     Ok(mark.against(stored.flatten().as_deref()))
 }
 
-/// The name of this driver.
+/// The `rusqlite` driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Rusqlite;
 
@@ -89,7 +89,7 @@ impl Driver for Rusqlite {
     type Handle<'t> = &'t SqliteTransaction<'t>;
 }
 
-/// A transaction, and the reference to it that a handler gets.
+/// Implements the traits for a transaction, and for the reference to it that a handler receives.
 macro_rules! transaction {
     ($of:ty) => {
         impl sealed::Sealed for $of {}

@@ -28,7 +28,7 @@ fn error(error: sqlx::Error) -> DatabaseError {
 impl sealed::Sealed for PgPool {}
 impl sealed::Sealed for &PgPool {}
 
-/// A transaction, and the connection in it that a handler gets.
+/// Implements the traits for a transaction, and for its connection, which a handler receives.
 macro_rules! transaction {
     ($of:ty) => {
         impl sealed::Sealed for $of {}
@@ -79,7 +79,7 @@ impl Database for PgPool {
     }
 }
 
-/// The name of this driver.
+/// The `sqlx` driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Sqlx;
 
@@ -92,9 +92,9 @@ impl Driver for Sqlx {
 impl Begin for &PgPool {
     type Transaction = sqlx::Transaction<'static, Postgres>;
 
-    /// In a task of its own: sqlx 0.9.0 gives a connection back to its pool inside an open transaction when
-    /// the future is dropped during BEGIN, and a sender that hangs up drops futures. The task goes on to the
-    /// end of BEGIN, and what no one takes is rolled back.
+    /// Runs in a separate task: if the future is dropped during BEGIN, sqlx 0.9.0 returns the connection to its pool
+    /// with the transaction still open, and a client that hangs up drops futures. The task always completes BEGIN, and
+    /// a transaction that nobody takes is rolled back.
     async fn begin(self) -> Result<Self::Transaction, DatabaseError> {
         let pool = self.clone();
         match tokio::spawn(async move { pool.begin_with(BEGIN).await }).await {
@@ -180,7 +180,7 @@ impl Session for &mut PgConnection {
     }
 
     async fn batch(&mut self, sql: String) -> Result<(), DatabaseError> {
-        // Made here, of constants and of the server's own words.
+        // The SQL is built here from constants and values that the server returned.
         let batch = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **self);
         batch.await.map(drop).map_err(error)
     }

@@ -1,5 +1,5 @@
-//! PostgreSQL through `tokio-postgres`. Statements carry their types: no round trip to prepare them, and no
-//! prepared statement for a connection pooler to lose.
+//! PostgreSQL through `tokio-postgres`. Statements declare their parameter types, which saves the round trip to prepare
+//! them and leaves no prepared statement for a connection pooler to lose.
 
 mod claim_many;
 
@@ -27,7 +27,7 @@ fn error(error: ::tokio_postgres::Error) -> DatabaseError {
 impl sealed::Sealed for Client {}
 impl sealed::Sealed for &mut Client {}
 
-/// A transaction, and the reference to it that a handler gets.
+/// Implements the traits for a transaction, and for the reference to it that a handler receives.
 macro_rules! transaction {
     ($of:ty) => {
         impl sealed::Sealed for $of {}
@@ -53,7 +53,7 @@ macro_rules! transaction {
     };
 }
 
-/// Either of the two, by the compiler's own dereferencing.
+/// Either of the two, through auto-dereferencing.
 const fn session<'t, 'c>(transaction: &'t PostgresTransaction<'c>) -> &'t PostgresTransaction<'c> {
     transaction
 }
@@ -86,7 +86,7 @@ impl Database for Client {
     }
 }
 
-/// The name of this driver.
+/// The `tokio-postgres` driver.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioPostgres;
 

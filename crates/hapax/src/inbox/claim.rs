@@ -1,19 +1,19 @@
-//! A claim: the row that says an event was applied, and what is found where there is one already.
+//! A claim: the row that records an applied event, and the result if the row exists already.
 
 use hapax_core::BodyHash;
 
 use super::Inbox;
 use crate::event::{Event, EventOrigin};
 
-/// What a claim found.
+/// The result of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "only the first may be applied"]
+#[must_use = "only the first claim may be applied"]
 pub enum Claim {
-    /// No one had claimed it: it is this transaction's to apply.
+    /// The event was not claimed before: this transaction applies it.
     First,
     /// It was applied before.
     Again,
-    /// Another body was applied under this id before.
+    /// A different body was applied under this id before.
     OtherBody,
 }
 
@@ -38,13 +38,13 @@ impl Mark {
             consumer: inbox.consumer.clone(),
             generation: event.generation().0,
             body_hash: event.body_hash(),
-            // A hundred years fit.
+            // Enough for a hundred years.
             retention_seconds: u32::try_from(inbox.retention.as_secs()).unwrap_or(u32::MAX),
             arrival: event.arrival(),
         }
     }
 
-    /// What the row that was there first says about this one. A hash that is not known tells nothing.
+    /// Compares this claim with the existing row. An unknown hash never conflicts.
     pub(crate) fn against(&self, stored: Option<&[u8]>) -> Claim {
         match (self.body_hash, stored) {
             (Some(hash), Some(stored)) if hash.as_bytes() != stored => Claim::OtherBody,
@@ -52,7 +52,7 @@ impl Mark {
         }
     }
 
-    /// Whether a row that is found is to be kept as long again.
+    /// Whether the retention of an existing row is extended.
     pub(crate) const fn extends(&self) -> bool {
         match self.arrival {
             EventOrigin::Delivered => false,

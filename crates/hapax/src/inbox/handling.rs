@@ -1,4 +1,4 @@
-//! What a handler gets: the transaction, and the event that it is about.
+//! What a handler receives: the transaction, and the event that it applies.
 
 use std::ops::{Deref, DerefMut};
 
@@ -8,7 +8,8 @@ use crate::driver::Driver;
 use crate::error::Invalid;
 use crate::outbox::{Origin, Staged};
 
-/// A transaction that is handling an event. It dereferences to what the driver runs statements on:
+/// The transaction in which a handler applies an event. It dereferences to the type on which the driver runs
+/// statements:
 ///
 /// | driver | dereferences to | a statement |
 /// |---|---|---|
@@ -16,9 +17,9 @@ use crate::outbox::{Origin, Staged};
 /// | `TokioPostgres` | `tokio_postgres::Transaction` | `tx.execute(…)` |
 /// | `Rusqlite` | `rusqlite::Transaction` | `tx.execute(…)` |
 ///
-/// Do not COMMIT or ROLLBACK in it, and call no one over the network: stage the call with
-/// [`crate::outbox::stage`], which numbers the calls of a run, so that a run after a rollback stages the same
-/// keys again.
+/// Do not COMMIT or ROLLBACK in it, and do not call other systems over the network. Stage such calls with
+/// [`crate::outbox::stage`], which numbers the calls of a run, so that a run after a rollback stages them with the same
+/// keys.
 #[derive(Debug)]
 pub struct Handling<'t, D: Driver> {
     handle: D::Handle<'t>,

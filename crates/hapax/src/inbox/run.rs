@@ -1,4 +1,4 @@
-//! One event, whole: begin, claim, handle, commit.
+//! Applies one event: begin, claim, handle, commit.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::event::Event;
 use crate::outbox::Origin;
 
 impl Inbox {
-    /// Applies `event` once: opens a transaction, claims the event, runs the handler, commits.
+    /// Applies `event` once: opens a transaction, claims the event, runs the handler, and commits.
     ///
-    /// The claim comes first, so of two copies at the same moment one waits for the other before its handler
-    /// runs. The handler runs under a savepoint; what it returns is handed on as [`Outcome::Processed`] once
-    /// it is committed. If it fails, panics, or its future is dropped, everything is rolled back, the claim
-    /// too, and the event may come again.
+    /// The claim comes first, so of two simultaneous deliveries one waits for the other before its handler runs. The
+    /// handler runs under a savepoint; its return value becomes [`Outcome::Processed`] once it is committed. If it
+    /// fails, panics, or its future is dropped, everything is rolled back, including the claim, and the event can be
+    /// delivered again.
     ///
-    /// `database` is a `&sqlx::PgPool`, or a `&mut tokio_postgres::Client`, which pools hand out. It needs a tokio
-    /// runtime.
+    /// `database` is a `&sqlx::PgPool`, or a `&mut tokio_postgres::Client` as connection pools provide it. A tokio
+    /// runtime is required.
     ///
     /// ```no_run
     /// # #[cfg(feature = "sqlx-postgres")]
@@ -42,8 +42,8 @@ impl Inbox {
     ///     .await?;
     /// match outcome {
     ///     Outcome::Processed(()) | Outcome::Duplicate => {} // 200
-    ///     Outcome::InFlight => {}                           // 503, come again
-    ///     Outcome::Conflict => {}                           // 200, and someone should look
+    ///     Outcome::InFlight => {}                           // 503: the provider retries
+    ///     Outcome::Conflict => {}                           // 200, and alert an operator
     /// }
     /// # Ok(())
     /// # }
@@ -65,7 +65,7 @@ impl Inbox {
                 match handler(Handling::new(transaction.handle(), &origin)).await {
                     Ok(value) => complete(transaction).await.map(|()| Outcome::Processed(value)),
                     Err(error) => {
-                        // The handler's own error is what matters; a connection that is gone has rolled back.
+                        // The handler's own error is what matters; a lost connection has rolled back anyway.
                         drop(transaction.roll_back().await);
                         Err(RunError::Handler(error))
                     }
@@ -74,7 +74,7 @@ impl Inbox {
         }
     }
 
-    /// Begins and claims; what is not the first has come to its outcome.
+    /// Begins the transaction and claims the event; anything but a first claim is already an outcome.
     pub(crate) async fn open<D: Begin, T>(
         &self,
         database: D,
@@ -83,7 +83,7 @@ impl Inbox {
         let mut transaction = database.begin().await?;
         let outcome = match claim(transaction.session(), Mark::new(self, event), self.wait).await {
             Ok(Claim::First) => return Ok(Opened::First(transaction)),
-            // A replay may have extended the row.
+            // Commit, because a replay may have extended the row.
             Ok(Claim::Again) => {
                 transaction.commit().await?;
                 return Ok(Opened::Ended(Outcome::Duplicate));
@@ -92,21 +92,21 @@ impl Inbox {
             Err(error) if error.trouble == Trouble::Busy => Ok(Outcome::InFlight),
             Err(error) => Err(error),
         };
-        // After a failure only: a connection that is gone has rolled back.
+        // Reached only after a failure; a lost connection has rolled back anyway.
         drop(transaction.roll_back().await);
         outcome.map(Opened::Ended)
     }
 }
 
-/// A transaction that holds the claim, or an end without one.
+/// A transaction that holds the claim, or the outcome if there is nothing to apply.
 pub(crate) enum Opened<X, T> {
     First(X),
     Ended(Outcome<T>),
 }
 
-/// Claims under a limit for the wait, which is lifted again before anything else runs.
+/// Claims with a limited wait; the limit is lifted before any other statement runs.
 async fn claim(mut session: impl Session, mark: Mark, wait: Duration) -> Result<Claim, DatabaseError> {
-    // Zero would mean for ever.
+    // Zero would mean no limit.
     let wait_ms = wait.as_millis().clamp(1, 3_600_000);
     let before = session.swap_lock_timeout(format!("{wait_ms}ms")).await?;
     let claim = postgres::claim(&mut session, &mark).await?;
@@ -117,8 +117,8 @@ async fn claim(mut session: impl Session, mark: Mark, wait: Duration) -> Result<
     Ok(claim)
 }
 
-/// Commits what the handler did. Releasing the savepoint is the proof that it still can be: PostgreSQL
-/// answers the COMMIT of a failed transaction with a rollback, and calls that a success.
+/// Commits the handler's changes. Releasing the savepoint proves that the transaction can still commit: PostgreSQL
+/// answers the COMMIT of a failed transaction with a rollback, and reports success.
 pub(crate) async fn complete<X: Open, E>(mut transaction: X) -> Result<(), RunError<E>> {
     let released = transaction
         .session()
@@ -138,16 +138,16 @@ pub(crate) async fn complete<X: Open, E>(mut transaction: X) -> Result<(), RunEr
 
 /// Where a transaction can be begun: `&sqlx::PgPool` and `&mut tokio_postgres::Client`.
 pub trait Begin: sealed::Sealed {
-    /// The transaction that it gives.
+    /// The type of its transactions.
     type Transaction: Open;
 
     #[doc(hidden)]
     fn begin(self) -> impl Future<Output = Result<Self::Transaction, DatabaseError>> + Send;
 }
 
-/// A transaction of our own, to be ended by us.
+/// A transaction that this crate began and must end.
 pub trait Open: Send + Sized {
-    /// Whose it is.
+    /// The driver of the transaction.
     type Driver: Driver;
 
     #[doc(hidden)]

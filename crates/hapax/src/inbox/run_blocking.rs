@@ -1,4 +1,4 @@
-//! One event, whole, on SQLite: the caller's thread does the work.
+//! Applies one event on SQLite, on the caller's thread.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -9,11 +9,12 @@ use crate::event::Event;
 use crate::outbox::Origin;
 
 impl Inbox {
-    /// [`Inbox::run`] for SQLite, whose driver blocks: in an asynchronous service call it inside
+    /// [`Inbox::run`] for SQLite, whose driver blocks: in an asynchronous service, call it inside
     /// `tokio::task::spawn_blocking`.
     ///
-    /// The transaction begins `IMMEDIATE`: one writer at a time, so a copy waits until the first is done, for
-    /// as long as the connection's busy timeout allows (5 s by default), and is [`Outcome::InFlight`] then.
+    /// The transaction begins `IMMEDIATE`, so there is one writer at a time. A duplicate waits until the first delivery
+    /// is done, for as long as the connection's busy timeout allows (5 s by default), and then returns
+    /// [`Outcome::InFlight`].
     ///
     /// ```
     /// use hapax::{Event, Inbox, Outcome};
@@ -45,7 +46,7 @@ impl Inbox {
         };
         match driver::claim(&transaction, &Mark::new(self, event)).map_err(RunError::Database)? {
             Claim::First => {}
-            // A replay may have extended the row.
+            // Commit, because a replay may have extended the row.
             Claim::Again => {
                 transaction
                     .commit()
@@ -54,7 +55,7 @@ impl Inbox {
             }
             Claim::OtherBody => return Ok(Outcome::Conflict),
         }
-        // Whatever leaves early from here on drops the transaction, which rolls back.
+        // From here on, every early return drops the transaction, which rolls it back.
         batch(&transaction, "SAVEPOINT hapax_handler").map_err(RunError::Database)?;
         let origin = Origin::new(self, event);
         let value = handler(Handling::new(&transaction, &origin)).map_err(RunError::Handler)?;
@@ -63,11 +64,11 @@ impl Inbox {
     }
 }
 
-/// Commits what the handler did. The savepoint is gone where SQLite, or the handler, ended the transaction.
+/// Commits the handler's changes. The savepoint no longer exists if SQLite or the handler ended the transaction.
 fn complete<E>(transaction: Transaction<'_>) -> Result<(), RunError<E>> {
     batch(&transaction, "RELEASE SAVEPOINT hapax_handler").map_err(RunError::Broken)?;
     transaction.commit().map_err(|error| match driver::error(error) {
-        // A disk that fails in the middle of a commit leaves it open which half of it was.
+        // If the disk fails in the middle of a commit, it is unknown whether the commit took effect.
         error if error.trouble == Trouble::Unavailable => RunError::Unknown(error),
         error => RunError::Database(error),
     })

@@ -1,4 +1,4 @@
-//! A call to make.
+//! A call to stage in the outbox.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Call {
     pub(crate) order_key: Option<String>,
 }
 
-/// Where a call goes.
+/// The kind of target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Http,
@@ -23,12 +23,13 @@ pub(crate) enum Kind {
 }
 
 impl Call {
-    /// A POST to `url`.
+    /// A POST request to `url`.
     pub fn http(url: impl Into<String>) -> Self {
         Self::new(Kind::Http, url.into())
     }
 
-    /// A delivery to the destination with this name in `hapax.toml`, with its retries, limits and signature.
+    /// A delivery to the destination with this name in `hapax.toml`, with that destination's retries, limits and
+    /// signature.
     pub fn destination(name: impl Into<String>) -> Self {
         Self::new(Kind::Destination, name.into())
     }
@@ -44,7 +45,7 @@ impl Call {
         }
     }
 
-    /// With this header. A later value under the same name replaces an earlier one.
+    /// Adds a header. A later value for the same name replaces the earlier one.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers
@@ -52,29 +53,30 @@ impl Call {
         self
     }
 
-    /// With this body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// With an `Idempotency-Key` of your own, where the other side expects a certain one. Calls to several targets may
-    /// have the same key; each of them is made.
+    /// Sets an explicit `Idempotency-Key`, if the receiver expects a certain one. Calls to different targets may share
+    /// a key; each of them is made.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Calls with the same order key are made one after the other, in the order in which they were staged.
+    /// Sets the order key. Calls with the same order key are made one after another, in the order in which they were
+    /// staged.
     #[must_use]
     pub fn order_key(mut self, key: impl Into<String>) -> Self {
         self.order_key = Some(key.into());
         self
     }
 
-    /// Whether the call can be made at all: the place to say so is the transaction, not the relay.
+    /// Checks that the call can be made. An invalid call should fail in the transaction, not later in the relay.
     pub(crate) fn check(&self) -> Result<(), InvalidCall> {
         let keys = [self.key.as_deref(), self.order_key.as_deref()];
         if self.target.is_empty() {
@@ -109,17 +111,17 @@ impl Kind {
 /// Why a call cannot be staged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCall {
-    /// It says nowhere where to go.
+    /// The target is empty.
     #[error("the call has no target; pass a URL, or the name of a destination")]
     NoTarget,
     /// The target is too long.
     #[error("the call's target is longer than {TARGET_BYTES_MAX} bytes")]
     TargetTooLong,
-    /// There are too many headers.
+    /// The call has too many headers.
     #[error("the call has more than {HEADERS_MAX} headers")]
     TooManyHeaders,
     /// The body is too large.
-    #[error("the call's body is larger than {BODY_BYTES_MAX} bytes; store it elsewhere, and send where")]
+    #[error("the call's body is larger than {BODY_BYTES_MAX} bytes; store it elsewhere and send a reference")]
     BodyTooLarge,
     /// A key is empty or too long.
     #[error("a key of the call is empty or longer than {NAME_BYTES_MAX} bytes")]

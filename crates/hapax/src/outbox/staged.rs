@@ -1,4 +1,4 @@
-//! A call as a row: with where it comes from, and with its key.
+//! A call as a row of the outbox, with its origin and its key.
 
 use hapax_core::{Generation, Identity};
 
@@ -6,7 +6,7 @@ use super::call::{Call, InvalidCall};
 use crate::event::Event;
 use crate::inbox::Inbox;
 
-/// Who is handling which event.
+/// The event being handled, and the consumer that handles it.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     identity: Identity,
@@ -23,8 +23,9 @@ impl Origin {
         }
     }
 
-    /// The key of the call with this number: the one of a destination `outbox:CONSUMER:NUMBER`, so that any
-    /// language can compute it. The number is last and has no colon: no two pairs give the same text.
+    /// The key of the call with this number: the idempotency key for a destination `outbox:CONSUMER:NUMBER`, so that
+    /// any language can compute it. The number comes last and contains no colon, so different pairs never give the same
+    /// string.
     fn key(&self, number: u32) -> String {
         let destination = format!("outbox:{}:{number}", self.consumer);
         let key = self
@@ -47,7 +48,7 @@ impl Staged {
         Self { call, origin: None }
     }
 
-    /// Staged while an event was handled, as the call of this number.
+    /// Sets the origin: the event being handled, and the number of the call in its run.
     pub(crate) fn from(mut self, origin: &Origin, number: u32) -> Self {
         self.call.key.get_or_insert_with(|| origin.key(number));
         self.origin = Some(origin.clone());

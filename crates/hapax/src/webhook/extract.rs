@@ -5,8 +5,8 @@ use axum_core::extract::{FromRef, FromRequest, Request};
 use super::receive::receive;
 use super::{Refused, Source, Webhook};
 
-/// All events of a request, for senders that put several into one. Handle each by itself, and answer 2xx only when
-/// every one is done: a redelivery brings them all again.
+/// All events of a request, for providers that send several in one. Handle each separately, and answer 2xx only when
+/// all of them are done: a redelivery contains all of them again.
 #[derive(Clone, Debug)]
 pub struct Webhooks(pub Vec<Webhook>);
 

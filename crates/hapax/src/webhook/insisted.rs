@@ -1,4 +1,4 @@
-//! Answers as a sender insists on them: a status that alone counts, a body that must be empty.
+//! Responses in the form that a provider requires, such as a specific status or an empty body.
 
 use axum_core::body::Body;
 use axum_core::response::Response;
@@ -6,7 +6,7 @@ use hapax_verify::{AnswerBody, AnswerRule};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
-/// The answer to what was handled. What is no success stays as it is: the sender comes again.
+/// The response to a handled request. A failure is not changed: the provider retries.
 #[cfg(feature = "sqlx-postgres")]
 pub(super) fn accepted(mut response: Response, rule: &AnswerRule) -> Response {
     if !response.status().is_success() {
@@ -27,7 +27,7 @@ pub(super) fn accepted(mut response: Response, rule: &AnswerRule) -> Response {
     response
 }
 
-/// The answer to what was refused.
+/// The response to a refused request.
 pub(super) fn refused(mut response: Response, rule: &AnswerRule) -> Response {
     let status = rule.refused(response.status().as_u16());
     if let Ok(status) = StatusCode::from_u16(status) {

@@ -22,22 +22,22 @@ use crate::error::RunError;
 use crate::inbox::{Inbox, Opened, Outcome, complete};
 use crate::outbox::Origin;
 
-/// Applies each event of a route once: it verifies the delivery, opens a transaction, claims the event, hands
-/// the transaction to the handler as [`super::Tx`] and the event as an extension, and commits when the handler
-/// answers 2xx. Any other answer, or a panic, rolls everything back, and the sender comes again.
+/// Applies each event of a route once: verifies the delivery, opens a transaction, claims the event, passes the
+/// transaction to the handler as [`super::Tx`] and the event as an extension, and commits when the handler answers 2xx.
+/// Any other response, or a panic, rolls everything back, and the provider retries.
 ///
-/// | what happened | answer |
+/// | what happened | response |
 /// |---|---|
 /// | handled and committed | the handler's own |
 /// | applied before | 200 `{"status":"duplicate",…}` |
-/// | another body under the same id | 200 `{"status":"conflict",…}` |
+/// | a different body under the same id | 200 `{"status":"conflict",…}` |
 /// | being handled right now | 503 `in_flight` with `Retry-After` |
 /// | the handler panicked, or its transaction broke | 500 `handler_failed` |
-/// | the database is down, or the commit is unclear | 503 `store_unavailable` with `Retry-After` |
+/// | the database is down, or the commit's result is unknown | 503 `store_unavailable` with `Retry-After` |
 /// | not verified, not identified, too large | 401, 400, 413 |
 ///
-/// The database work runs in a task of its own: a sender that hangs up cannot tear it. Several events in one
-/// request are handled one after the other, each in its own transaction; the first that fails ends it.
+/// The database work runs in a separate task, so a client that hangs up cannot interrupt it. Several events in one
+/// request are handled one after another, each in its own transaction, until the first failure.
 ///
 /// ```no_run
 /// use axum::{Extension, Router, routing::post};
@@ -51,7 +51,7 @@ use crate::outbox::Origin;
 ///         .execute(&mut *tx);
 ///     match update.await {
 ///         Ok(_) => StatusCode::OK,
-///         Err(_) => StatusCode::INTERNAL_SERVER_ERROR, // rolled back, comes again
+///         Err(_) => StatusCode::INTERNAL_SERVER_ERROR, // rolled back; the provider retries
 ///     }
 /// }
 ///
@@ -69,7 +69,7 @@ pub struct InboxLayer {
 }
 
 impl InboxLayer {
-    /// A layer for the deliveries of `source`, applied as `inbox` says in the database of `pool`.
+    /// A layer for the deliveries of `source`, applied through `inbox` in the database of `pool`.
     pub const fn new(source: Source, inbox: Inbox, pool: PgPool) -> Self {
         Self { source, inbox, pool }
     }
@@ -106,7 +106,7 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // The route is asked once there is an event for it; a refusal does not need it.
+        // The route's readiness is checked once there is an event for it; a refused request does not need it.
         Poll::Ready(Ok(()))
     }
 
@@ -131,7 +131,7 @@ where
             Err(refused) => refused.into_response(),
             Ok(events) => match tokio::spawn(self.all(head, events)).await {
                 Ok(response) => insisted::accepted(response, &rule),
-                // The handler panicked, and its transaction is gone with it.
+                // The handler panicked, and its transaction was dropped with it.
                 Err(_) => Answer::handler_failed().into_response(),
             },
         }
@@ -151,7 +151,7 @@ where
         Answer::of_batch(&ended).into_response()
     }
 
-    /// One event; its outcome, unless it is to come again, and the answer.
+    /// Handles one event; returns its outcome, unless it must be delivered again, and the response.
     async fn one(&self, head: &Parts, event: Webhook) -> (Option<Outcome<()>>, Response) {
         let opened = self
             .layer
@@ -185,7 +185,7 @@ where
         let Ok(()) = poll_fn(|context| inner.poll_ready(context)).await;
         let Ok(response) = inner.call(request).await;
         if !response.status().is_success() {
-            // What is dropped is rolled back.
+            // Dropping the transaction rolls it back.
             return (None, response);
         }
         let Some(transaction) = slot.take() else {

@@ -1,4 +1,4 @@
-//! From a request to verified events.
+//! Turns a request into verified events.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::limits::BODY_TIMEOUT;
 
 /// The events of a request, in the order of its body.
 pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result<Vec<Webhook>, Refused> {
-    // The time of arrival is that of the head: a slow body must not make a fresh signature old.
+    // The arrival time is that of the headers: a slow body must not make a fresh signature stale.
     let received_at = SystemClock::default().now();
     let body = read(body, source.body_bytes_max).await?;
     let request = Request::new(&head.headers, &body, received_at.as_seconds())
@@ -31,7 +31,7 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
     {
         Verification::Events(envelopes) => {
             let body = match head.method {
-                // The form in the query of a GET is its body.
+                // For a GET request, the form in the query is the body.
                 Method::GET => Bytes::copy_from_slice(request.content()),
                 _ => body.clone(),
             };
@@ -67,7 +67,7 @@ async fn read(body: Body, bytes_max: usize) -> Result<Bytes, Refused> {
     }
 }
 
-/// Ours, or that of a limit that the router has set.
+/// Exceeded either our limit or one that the router has set.
 fn is_too_large(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -92,14 +92,15 @@ fn webhook(
         EventBody::Pieces(ranges) => ranges.into_iter().flat_map(|range| body.slice(range)).collect(),
     };
     let event_id = match envelope.identification {
-        // One of several that has none: its bytes tell it from others.
+        // One of several events, without an id: its bytes identify it.
         Identification::BySender | Identification::Missing => envelope.event_id,
         Identification::Never => generated(),
     };
     let event = Event::new(&*source.name, event_id)?;
     let event = match envelope.content_hash {
         None => event.with_body(&body),
-        // The sender changes the body from one attempt to the next: its hash would find conflicts in copies.
+        // The provider changes the body between attempts: a hash of the whole body would report duplicates as
+        // conflicts.
         Some(content) => event.with_body_hash(BodyHash::from_bytes(content.hash)),
     };
     Ok(Webhook {

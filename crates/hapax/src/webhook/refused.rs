@@ -1,4 +1,4 @@
-//! Why a request is not an event, and what is answered to it.
+//! Why a request is not an event, and the response to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,45 +11,45 @@ use super::insisted;
 use crate::answer::Answer;
 use crate::error::Invalid;
 
-/// A request that carries no event to handle. As a response it is what the sender should see.
+/// A request without an event to handle. It converts to the response for the provider.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// It is not proven who sent it, or it cannot be identified.
+    /// The request could not be verified or identified.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The same, from a sender that insists on how it is answered.
+    /// The same, for a provider that requires a specific form of response.
     #[error("{rejection}")]
     Insisted {
-        /// Why it is refused.
+        /// Why the request is refused.
         rejection: Rejection,
-        /// How the sender wants to be told.
+        /// The form of response that the provider requires.
         answer: Arc<AnswerRule>,
     },
-    /// The id is proven, and cannot be used.
+    /// The id was verified but is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The signature names a key that is not at hand.
-    #[error("the signature names a key that is not known here")]
+    /// The signature names an unknown key.
+    #[error("the signature names an unknown key")]
     KeyUnknown,
-    /// The body is too large.
+    /// The body exceeds the source's limit.
     #[error(
         "the body is longer than {bytes_max} bytes; raise the source's body_limit if its events are this large"
     )]
     TooLarge {
-        /// The source's limit.
+        /// The source's limit, in bytes.
         bytes_max: usize,
     },
-    /// The body took too long.
+    /// The body took too long to arrive.
     #[error("the body was not complete after {} s; nothing was kept", .0.as_secs())]
     TooSlow(Duration),
-    /// The body ended early.
-    #[error("the connection broke before the body was whole; nothing was kept")]
+    /// The connection closed before the body was complete.
+    #[error("the connection closed before the body was complete; nothing was stored")]
     Incomplete,
-    /// A request with no event or with several, where one was expected.
-    #[error("the request carries {0} events and this route takes one; use `Webhooks`, or the layer")]
+    /// The request contained no event, or several, where one was expected.
+    #[error("the request contains {0} events, and this route accepts one; use `Webhooks` or the layer")]
     NotOne(usize),
-    /// The sender wants to see an answer before it delivers: no failure at all.
-    #[error("a handshake, which is answered and not handled")]
+    /// A handshake: the provider expects a response before it delivers events. Not a failure.
+    #[error("the request is a handshake: it is answered, not handled")]
     Handshake(HandshakeAnswer),
 }
 
@@ -66,7 +66,7 @@ impl IntoResponse for Refused {
             Self::TooLarge { .. } => (413, "body_too_large", "Body too large"),
             Self::TooSlow(_) => (408, "body_timeout", "Body too slow"),
             Self::Incomplete => (400, "body_incomplete", "Body incomplete"),
-            // A body that was empty on purpose is not the sender's mistake.
+            // An empty batch is not the provider's mistake.
             Self::NotOne(_) => (500, "several_events", "Several events"),
             Self::Handshake(answer) => return handshake(answer),
         };
@@ -78,7 +78,7 @@ fn handshake(answer: &HandshakeAnswer) -> Response {
     let mut response = answer.body.clone().into_response();
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in &answer.headers {
-        // What the catalogue names is valid; anything else would not be a header.
+        // Names and values from the catalogue are valid; anything else would not be a header.
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
             response.headers_mut().insert(name, value);
         }

@@ -1,4 +1,4 @@
-//! A source: who sends, how that is verified, how much is read.
+//! A source: its provider, how its requests are verified, and the body limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,43 +8,43 @@ use hapax_verify::{AnswerRule, IdentityRule, Options, Proof, Recipe, SetupError,
 use crate::error::Invalid;
 use crate::limits::BODY_BYTES_MAX;
 
-/// Verifies the deliveries of one sender. Cheap to clone.
+/// Verifies the deliveries of one provider. Cheap to clone.
 #[derive(Clone)]
 pub struct Source {
     pub(super) name: Arc<str>,
     pub(super) verifier: Arc<Verifier>,
     pub(super) body_bytes_max: usize,
     pub(super) url: Arc<str>,
-    /// What the sender insists on in answers.
+    /// What the provider requires of responses.
     pub(super) answer: Arc<AnswerRule>,
 }
 
-/// Why there is no source.
+/// Why a source could not be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// No preset has this name.
+    /// The catalogue has no preset with this name.
     #[error(
-        "no provider is named `{0}`; `hapax providers` lists them, and Source::custom takes any other scheme"
+        "no provider is named `{0}`; `hapax providers` lists them, and Source::custom accepts any other scheme"
     )]
     UnknownProvider(String),
-    /// A secret or the scheme cannot be used.
+    /// A secret or the scheme is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The name cannot be one.
+    /// The name is invalid.
     #[error(transparent)]
     Name(#[from] Invalid),
 }
 
 impl Source {
-    /// A preset of the catalogue, such as `stripe`, which is also the source's name. Any of the secrets may match: that is
-    /// how one is rotated.
+    /// Uses a preset from the catalogue, such as `stripe`, which is also the source's name. Any of the secrets may
+    /// match, which allows rotation.
     pub fn provider<S: AsRef<str>>(provider: &str, secrets: &[S]) -> Result<Self, SourceError> {
         let preset =
             catalogue::get(provider).ok_or_else(|| SourceError::UnknownProvider(provider.to_owned()))?;
         Self::preset(preset, secrets, &Options::default())
     }
 
-    /// The same with what the preset needs besides, such as a `webhook_id`.
+    /// Like [`Source::provider`], with further options that the preset needs, such as a `webhook_id`.
     pub fn provider_with<S: AsRef<str>>(
         provider: &str,
         secrets: &[S],
@@ -72,7 +72,7 @@ impl Source {
         })
     }
 
-    /// A sender with a scheme or another proof of its own.
+    /// Uses a custom signature scheme or another kind of proof.
     pub fn custom<S: AsRef<str>>(
         name: impl Into<String>,
         proof: impl Into<Proof>,
@@ -93,20 +93,20 @@ impl Source {
         })
     }
 
-    /// Under another name: ids are unique within it, so two accounts of one provider may need two.
+    /// Sets another name. Ids are unique within it, so two accounts of one provider may need two names.
     pub fn named(mut self, name: impl Into<String>) -> Result<Self, SourceError> {
         self.name = Invalid::check("source", name.into())?.into();
         Ok(self)
     }
 
-    /// Reads bodies up to this size; unless told otherwise 5 MiB, or what the preset's sender may send.
+    /// Sets the maximum body size; the default is 5 MiB, or a larger limit if the preset has one.
     #[must_use]
     pub const fn body_limit(mut self, bytes: usize) -> Self {
         self.body_bytes_max = bytes;
         self
     }
 
-    /// The public URL of the route, for senders that sign it. It is never taken from the request.
+    /// Sets the public URL of the route, for providers that sign it. It is never taken from the request.
     #[must_use]
     pub fn public_url(mut self, url: &str) -> Self {
         self.url = Arc::from(url);

@@ -1,4 +1,4 @@
-//! The transaction as an extractor: what a handler behind [`super::InboxLayer`] works on.
+//! The transaction as an extractor, for handlers behind [`super::InboxLayer`].
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -16,14 +16,15 @@ use crate::error::Invalid;
 use crate::inbox::{Claim, Mark};
 use crate::outbox::{Origin, Staged};
 
-/// The open transaction of the event that is being handled. It dereferences to `PgConnection`, takes staged calls
+/// The open transaction of the event that is being handled. It dereferences to `PgConnection`, accepts staged calls
 /// ([`crate::outbox::stage`]), and is committed by the layer when the handler answers 2xx.
 ///
-/// Give it back by returning: a `Tx` that outlives the handler, in a task or in a streamed body, is rolled back.
+/// Drop it before the handler returns: a `Tx` that outlives the handler, in a task or in a streamed body, is rolled
+/// back.
 #[derive(Debug)]
 pub struct Tx(OwnedMappedMutexGuard<Option<Work>, Work>);
 
-/// What is in progress.
+/// The transaction in progress.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) transaction: SqlxTransaction<'static, Postgres>,
@@ -31,7 +32,7 @@ pub(super) struct Work {
     pub(super) staged: u32,
 }
 
-/// Where the layer puts it and takes it back.
+/// Where the layer stores the transaction and takes it back.
 #[derive(Clone, Debug)]
 pub(super) struct Slot(Arc<Mutex<Option<Work>>>);
 
@@ -40,21 +41,21 @@ impl Slot {
         Self(Arc::new(Mutex::new(Some(work))))
     }
 
-    /// The transaction, unless someone still holds it.
+    /// The transaction, unless it is still in use.
     pub(super) fn take(&self) -> Option<SqlxTransaction<'static, Postgres>> {
         let work = self.0.try_lock().ok()?.take()?;
         Some(work.transaction)
     }
 }
 
-/// There is no transaction to take.
+/// Why `Tx` could not be extracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTransaction {
     /// The route is not behind the layer.
     #[error("this route has no transaction; put it behind `InboxLayer`")]
     NoLayer,
-    /// A handler may take it once.
-    #[error("the transaction of this request is taken already; extract `Tx` once")]
+    /// The handler extracted it before.
+    #[error("the transaction of this request was extracted before; extract `Tx` only once")]
     Taken,
 }
 

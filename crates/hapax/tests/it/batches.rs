@@ -50,8 +50,8 @@ async fn a_batch_says_of_each_event_what_a_single_claim_would() {
     assert!(!inbox.claim_many(&tx, &too_many).await.unwrap_err().is_retryable());
 }
 
-/// A third transaction holds the event in the middle: one batch comes to it from below and, if it were not sorted,
-/// the other from above. Once that is gone, each would wait for what the other holds.
+/// A third transaction holds the event in the middle. Without sorting, one batch would reach it from below and the
+/// other from above, and once it is released, each would wait for a row that the other holds.
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_in_opposite_orders_do_not_deadlock_and_each_event_is_first_once() {
     let subject = TokioPostgres::new().await;
@@ -81,7 +81,7 @@ fn inbox() -> Inbox {
     Inbox::new("billing").unwrap()
 }
 
-/// Claims and commits; how many were the first.
+/// Claims and commits; returns how many were first.
 async fn claim(subject: TokioPostgres, events: Vec<Event>) -> usize {
     let mut client = subject.database.client().await.unwrap();
     let tx = client.transaction().await.unwrap();

@@ -1,4 +1,4 @@
-//! A future that is dropped at any of its waits leaves no connection inside a transaction.
+//! A future that is dropped at any await point leaves no connection inside a transaction.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,14 +12,14 @@ use crate::sqlx_postgres::Sqlx;
 use crate::subject::{ADD, Subject as _};
 use crate::tokio_postgres::TokioPostgres;
 
-/// More waits than a run has.
+/// More await points than a run has.
 const WAITS_MAX: usize = 40;
 
 #[tokio::test]
 async fn a_run_dropped_at_any_wait_is_whole_or_nothing_and_leaves_a_clean_connection() {
     let subject = Sqlx::new().await;
     let options = (*subject.pool.connect_options()).clone();
-    // One connection: what a dropped run leaves behind, the next one meets.
+    // One connection: the next run meets whatever a dropped run leaves behind.
     let pool = PgPoolOptions::new()
         .max_connections(1)
         .connect_with(options)
@@ -66,13 +66,13 @@ async fn a_client_serves_the_next_run_whenever_the_one_before_was_dropped() {
     }
 }
 
-/// The transaction that the pool's connection is in: each statement's own, unless one was left open.
+/// The id of the transaction on the pool's connection: different for each statement, unless one was left open.
 async fn transaction(pool: &PgPool) -> String {
     let id = sqlx::query_scalar("select pg_current_xact_id()::text");
     id.fetch_one(pool).await.unwrap()
 }
 
-/// Polls at most this many times, then drops.
+/// Polls at most this many times, then drops the future.
 async fn drop_after<F: Future>(polls: usize, future: F) {
     let mut future = pin!(future);
     let mut polled = 0;

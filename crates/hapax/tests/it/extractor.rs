@@ -1,4 +1,4 @@
-//! The extractor: what is proven gets in, raw; everything else is a problem with its code.
+//! The extractor: verified requests get in, raw; everything else is a problem with its code.
 
 use axum::Router;
 use axum::body::Body;

@@ -1,4 +1,4 @@
-//! The SQL of the guides, run as it is printed.
+//! Runs the SQL of the guides as printed.
 
 use hapax::{Event, Inbox, Outcome};
 use rusqlite::Connection;
@@ -10,7 +10,7 @@ const MOVING: &str = include_str!("../../../../docs/guides/moving-from-processed
 const CONDITIONAL: &str = include_str!("../../../../docs/guides/conditional-updates.md");
 const KEYS: &str = include_str!("../../../../docs/guides/idempotency-keys.md");
 
-/// The SQL block behind a mark.
+/// The SQL block after a marker.
 fn marked(mark: &str) -> &'static str {
     let (_, rest) = MOVING.split_once(&format!("<!-- {mark} -->\n```sql\n")).unwrap();
     rest.split_once("```").unwrap().0
@@ -56,7 +56,7 @@ async fn old_and_new_code_side_by_side_apply_each_event_once_during_the_move() {
             assert_eq!(run.await.unwrap(), expected, "{id}");
         }
     }
-    // Old code meets what new code has applied: its transaction fails.
+    // Old code encounters an event that new code has applied: its transaction fails.
     for _ in 0..2 {
         let refused = client.execute(old, &[&"new"]).await.unwrap_err();
         assert_eq!(refused.code().unwrap().code(), "23505");
@@ -101,7 +101,7 @@ async fn every_conditional_statement_runs_on_both_databases() {
         connection.execute_batch(block).unwrap();
         count += 1;
     }
-    assert!(count > 5, "the guide is not where this test looks");
+    assert!(count > 5, "the guide has moved");
     let now = "select status || updated_at from orders";
     assert_eq!(
         client.query_one(now, &[]).await.unwrap().get::<_, String>(0),

@@ -1,4 +1,4 @@
-//! The laws: what holds for every driver. Every event is delivered at least twice.
+//! Laws that hold for every driver. Every event is delivered at least twice.
 
 mod copies;
 mod failures;
@@ -23,7 +23,7 @@ macro_rules! for_every_driver {
         }
     };
 }
-/// The same for what only PostgreSQL has.
+/// Runs each law for the PostgreSQL drivers only.
 macro_rules! for_postgres {
     ($($law:ident),+ $(,)?) => {
         mod sqlx_postgres_only {

@@ -20,10 +20,10 @@ use crate::subject::{ADD, Subject as _, TARGET};
 
 const BALANCE: &str = "select balance from account";
 
-/// Says that the handler has begun, and when it may go on.
+/// Signals that the handler has begun, and when it may continue.
 type Gate = (oneshot::Sender<()>, oneshot::Receiver<()>);
 
-/// How a handler ends, once it has added one.
+/// How a handler ends after it has added one.
 #[derive(Clone)]
 enum End {
     Well,
@@ -77,7 +77,7 @@ async fn deliver(subject: &Sqlx, end: End, raw: &str) -> (u16, String) {
     read(app(subject, end).oneshot(delivery(raw)).await.unwrap()).await
 }
 
-/// And takes effect: once.
+/// Delivers the event again: it takes effect once.
 async fn comes_again(subject: &Sqlx) {
     assert_eq!(
         deliver(subject, End::Well, &body("evt_1")).await,
@@ -169,7 +169,7 @@ async fn a_sender_that_hangs_up_tears_nothing_and_a_copy_meanwhile_is_in_flight(
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     go.send(()).unwrap();
-    // The work goes on without its sender: a copy is a duplicate as soon as it is done.
+    // The handler continues after the client has disconnected: a redelivery is a duplicate as soon as it is done.
     loop {
         let (status, text) = deliver(&subject, End::Refusing, &body("evt_1")).await;
         if status != 503 {

@@ -3,7 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "what a test stands on may panic, as the test itself"
+    reason = "test helpers may panic, like the tests themselves"
 )]
 
 mod batches;

@@ -1,4 +1,4 @@
-//! The subject on `rusqlite`: a connection for each delivery, off the runtime.
+//! The subject for `rusqlite`: one connection per delivery, on a blocking thread.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn after(tx: &mut Handling<'_, driver::Rusqlite>, step: Step) -> Result<(), Fail
         Step::Fail => Err(Failed::told()),
         Step::Panic => panic!("told to panic"),
         Step::Hold(gate) => Gate::take(&gate).pass_blocking(),
-        // What ends a transaction of SQLite's: a failure of one statement alone does not.
+        // End the transaction explicitly: in SQLite, a failed statement alone does not.
         Step::Swallow | Step::Commit => {
             drop(tx.execute_batch("rollback"));
             Ok(())

@@ -1,4 +1,4 @@
-//! The subject on `sqlx`.
+//! The subject for `sqlx`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct Sqlx {
 impl Subject for Sqlx {
     async fn new() -> Self {
         let database = Server::shared().unwrap().database().await.unwrap();
-        // A session's own settings: one must be back in force for the handler, the other must not be for us.
+        // Session settings: the first must be in force again for the handler, the second must not apply to the claim.
         let settings = "-c%20lock_timeout%3D7s%20-c%20default_transaction_isolation%3Dserializable";
         let url = database.url_at("127.0.0.1", &format!("sslmode=disable&options={settings}"));
         let pool = PgPool::connect(&url).await.unwrap();

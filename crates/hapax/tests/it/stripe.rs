@@ -1,4 +1,4 @@
-//! Deliveries as Stripe signs them.
+//! Deliveries signed as Stripe signs them.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,12 +14,12 @@ pub(crate) fn body(id: &str) -> String {
     format!(r#"{{"id":"{id}","type":"invoice.paid","data":{{}}}}"#)
 }
 
-/// A signed delivery, made now.
+/// A signed delivery with the current time.
 pub(crate) fn delivery(body: &str) -> Request<Body> {
     signed(SECRET, now(), body)
 }
 
-/// A delivery signed with this secret, at this time.
+/// A delivery signed with this secret at this time.
 pub(crate) fn signed(secret: &str, at: i64, body: &str) -> Request<Body> {
     let signer = Signer::new(catalogue::get("stripe").unwrap().proof.scheme().unwrap(), secret).unwrap();
     let mut request = Request::post("/webhooks/stripe");
@@ -36,7 +36,7 @@ pub(crate) fn now() -> i64 {
     since.as_secs().try_into().unwrap()
 }
 
-/// Status and body.
+/// The response's status and body.
 pub(crate) async fn read(response: Response) -> (u16, String) {
     let status = response.status().as_u16();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();

@@ -1,4 +1,4 @@
-//! What the laws are about: a driver with an account that a delivery adds one to, not idempotently.
+//! The subject of the laws: a driver with an account to which each delivery adds one, not idempotently.
 
 use std::fmt;
 use std::future::Future;
@@ -8,12 +8,12 @@ use hapax::{Event, Inbox, Outcome, RunError};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// The account, in both dialects.
+/// Creates the account, in both dialects.
 pub(crate) const ACCOUNT: &str =
     "create table account (balance integer not null); insert into account values (0)";
-/// The effect: doing it twice shows.
+/// The effect, which shows when applied twice.
 pub(crate) const ADD: &str = "update account set balance = balance + 1";
-/// Where a staged call goes.
+/// The target of staged calls.
 pub(crate) const TARGET: &str = "https://mail.example.com/send";
 
 /// A deferred trigger runs inside COMMIT, and this one ends the session there.
@@ -36,13 +36,13 @@ pub(crate) enum Step {
     Fail,
     /// Panics.
     Panic,
-    /// Says that it has begun, and waits for a word.
+    /// Signals that it has begun, and waits for a command.
     Hold(Arc<Mutex<Option<Gate>>>),
-    /// Sends a statement that fails, and does not care.
+    /// Runs a statement that fails, and ignores the error.
     Swallow,
     /// Ends the transaction itself.
     Commit,
-    /// Loses its connection, and does not care.
+    /// Loses its connection, and ignores the error.
     Disconnect,
     /// Loses its connection in the middle of the commit.
     DisconnectAtCommit,
@@ -50,24 +50,24 @@ pub(crate) enum Step {
     Stage,
     /// Stages two calls, and fails.
     StageAndFail,
-    /// Falls victim to a serialization failure.
+    /// Fails with a serialization failure.
     Victim,
 }
 
-/// A handler that is held, seen from the inside.
+/// The handler's side of a held delivery.
 pub(crate) struct Gate {
     begun: oneshot::Sender<()>,
     word: oneshot::Receiver<Word>,
 }
 
-/// What a held handler is told.
+/// The command to a held handler.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Word {
     GoOn,
     Fail,
 }
 
-/// The same, from the outside.
+/// The test's side of a held delivery.
 pub(crate) struct Held {
     pub(crate) begun: oneshot::Receiver<()>,
     pub(crate) word: oneshot::Sender<Word>,
@@ -139,16 +139,16 @@ impl std::error::Error for Failed {
 
 /// A driver with an account.
 pub(crate) trait Subject: Clone + Send + Sync + 'static {
-    /// A new account at 0, in a database of its own.
+    /// A new account at 0, in its own database.
     fn new() -> impl Future<Output = Self> + Send;
 
-    /// Delivers: add one, then `step`.
+    /// Delivers the event: adds one, then does `step`.
     fn run(&self, inbox: &Inbox, event: &Event, step: Step) -> impl Future<Output = Run> + Send;
 
     /// [`hapax::inbox::once`], with the effect and a commit.
     fn once(&self, source: &str, event_id: &str, consumer: &str) -> impl Future<Output = bool> + Send;
 
-    /// One number.
+    /// Runs a query that returns one number.
     fn number(&self, sql: &'static str) -> impl Future<Output = i64> + Send;
 
     /// All keys in the outbox, in order.

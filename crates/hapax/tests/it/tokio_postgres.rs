@@ -1,4 +1,4 @@
-//! The subject on `tokio-postgres`: a connection for each delivery.
+//! The subject for `tokio-postgres`: one connection per delivery.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Many claims in one statement, for anyone who applies events in batches.
+//! Many claims in one statement, for consumers that apply events in batches.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::inbox::{Claim, Inbox, Mark};
 use crate::limits::BATCH_EVENTS_MAX;
 
-/// Sorted by the caller: two batches that claim in opposite orders would deadlock.
+/// The caller sorts the rows: two batches that claim in opposite orders would deadlock.
 const CLAIM_MANY: &str = "
     INSERT INTO hapax_inbox (scope, event_id, generation, body_hash, consumer, expires_at)
     SELECT scope, event_id, generation, body_hash, $5, now() + make_interval(secs => $6)
@@ -22,7 +22,7 @@ const CLAIM_MANY: &str = "
     ON CONFLICT (scope, event_id, consumer, generation) DO NOTHING
     RETURNING scope, event_id, generation";
 
-/// A statement of its own: the first one's snapshot may not show the winner that it waited for.
+/// A separate statement: the first one's snapshot may not show the winner that it waited for.
 const LOOK_UP_MANY: &str = "
     SELECT scope, event_id, generation, body_hash FROM hapax_inbox
     WHERE (scope, event_id, generation) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::int4[]))
@@ -37,9 +37,9 @@ type Key = (String, String, i32);
 type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
 
 impl Inbox {
-    /// Claims up to [`crate::limits::BATCH_EVENTS_MAX`] events at once, in the order of their keys, and says
-    /// for each in turn what [`Inbox::claim`] would have said. Of copies inside the batch the earliest is the
-    /// first.
+    /// Claims up to [`crate::limits::BATCH_EVENTS_MAX`] events at once, in the order of their keys, and returns for
+    /// each event, in the order given, what [`Inbox::claim`] would have returned. Of duplicates within the batch, the
+    /// earliest is the first.
     pub async fn claim_many(
         &self,
         transaction: &PostgresTransaction<'_>,
@@ -76,15 +76,15 @@ impl Inbox {
 fn too_many(events: usize) -> DatabaseError {
     DatabaseError {
         trouble: Trouble::Refused,
-        source: format!("a batch of {events} events; claim at most {BATCH_EVENTS_MAX} at once").into(),
+        source: format!("the batch has {events} events; claim at most {BATCH_EVENTS_MAX} at once").into(),
     }
 }
 
-/// What is in the table under a key.
+/// The table's row for a key.
 enum Stored {
-    /// This transaction has put it there.
+    /// This transaction inserted it.
     Ours,
-    /// It was there, with this hash.
+    /// It existed before, with this hash.
     Found(Option<Vec<u8>>),
 }
 
@@ -95,7 +95,7 @@ struct Batch<'b, 'c> {
 }
 
 impl Batch<'_, '_> {
-    /// The places of the first event under each key, sorted by key.
+    /// The positions of the first event of each key, sorted by key.
     fn leaders(&self) -> Vec<usize> {
         let mut places: Vec<usize> = (0..self.marks.len()).collect();
         places.sort_by_key(|place| (key(&self.marks[*place]), *place));
@@ -144,7 +144,7 @@ impl Batch<'_, '_> {
         Ok(())
     }
 
-    /// Keeps the rows of replayed events as long again.
+    /// Extends the retention of the rows of replayed events.
     async fn extend(&self, stored: &HashMap<Key, Stored>) -> Result<(), DatabaseError> {
         let found = |mark: &Mark| matches!(stored.get(&key(mark)), Some(Stored::Found(_)));
         let mut places = self.leaders();
@@ -169,8 +169,8 @@ impl Batch<'_, '_> {
             .map_err(error)
     }
 
-    /// In the order of the events: the first under a key of ours is the first of all; copies behind it are
-    /// compared with it.
+    /// The claims in the order of the events: the first event of a key that this transaction inserted is the first of
+    /// all; later duplicates in the batch are compared with it.
     fn judge(&self, mut stored: HashMap<Key, Stored>) -> Vec<Claim> {
         let one = |mark: &Mark| match stored.get_mut(&key(mark)) {
             Some(slot @ Stored::Ours) => {

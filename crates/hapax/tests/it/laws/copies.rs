@@ -1,4 +1,4 @@
-//! Copies at the same moment.
+//! Simultaneous duplicates.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn a_copy_takes_over_when_the_first_rolls_back<S: Subject>() {
     assert_eq!(balance, 1);
 }
 
-/// A first delivery that is inside its handler when the second comes, and is then told how to end.
+/// Holds a first delivery inside its handler until the second arrives, then lets it end as given.
 async fn held<S: Subject>(word: Word) -> (crate::subject::Run, crate::subject::Run, i64) {
     let subject = S::new().await;
     let (step, outside) = Step::hold();
@@ -60,13 +60,13 @@ async fn held<S: Subject>(word: Word) -> (crate::subject::Run, crate::subject::R
     let first = deliver(step);
     outside.begun.await.unwrap();
     let second = deliver(Step::Add);
-    // Let it come as far as it can.
+    // Let it run as far as it can.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
     assert!(
         !second.is_finished(),
-        "a claim that is not committed was answered"
+        "an uncommitted claim was answered"
     );
     assert!(outside.word.send(word).is_ok());
     let (first, second) = (first.await.unwrap(), second.await.unwrap());
@@ -97,7 +97,7 @@ async fn the_low_door_opens_once<S: Subject>() {
     assert!(!subject.once("stripe", "evt_1", "billing").await);
     assert!(subject.once("github", "evt_1", "billing").await);
     assert_eq!(subject.number(BALANCE).await, 2);
-    // It is the same inbox, and what has no hash is not a conflict.
+    // It is the same inbox, and a claim without a hash is not a conflict.
     let outcome = subject.run(&patient(), &event("evt_1"), Step::Add).await.unwrap();
     assert_eq!(outcome, Outcome::Duplicate);
 }

@@ -66,7 +66,7 @@ async fn a_dropped_future_leaves_nothing_and_the_event_comes_again<S: Subject>()
         run.abort();
         assert!(run.await.unwrap_err().is_cancelled());
     }
-    // A copy waits until the server has noticed.
+    // A duplicate waits until the server has noticed.
     comes_again(&subject).await;
 }
 
@@ -77,7 +77,7 @@ async fn a_handler_that_commits_itself_is_told<S: Subject>() {
         .await
         .unwrap_err();
     assert!(matches!(failed, RunError::Broken(_)), "{failed}");
-    // It has committed the claim together with its work: still once.
+    // The claim was committed together with the handler's changes: still once.
     let again = subject.run(&patient(), &event("evt_1"), Step::Add).await.unwrap();
     assert_eq!(again, Outcome::Duplicate);
     assert_eq!(subject.number(BALANCE).await, 1);
@@ -129,7 +129,7 @@ async fn nothing<S: Subject>(subject: &S) {
     assert_eq!(subject.number("select count(*) from hapax_inbox").await, 0);
 }
 
-/// And is applied: once.
+/// Delivers the event again: it is applied once.
 async fn comes_again<S: Subject>(subject: &S) {
     for expected in [Outcome::Processed(()), Outcome::Duplicate] {
         let outcome = subject.run(&patient(), &event("evt_1"), Step::Add).await.unwrap();

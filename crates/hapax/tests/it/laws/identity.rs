@@ -1,4 +1,4 @@
-//! What is the same event, and what is another.
+//! Which events are the same, and which are different.
 
 use hapax::{Event, Inbox, Outcome};
 

@@ -1,4 +1,4 @@
-//! How long a note is kept.
+//! How long rows are kept.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ for_every_driver!(
 
 const ROWS: &str = "select count(*) from hapax_inbox";
 
-/// Notes that are old as soon as they are written.
+/// An inbox whose rows expire as soon as they are written.
 fn forgetful() -> Inbox {
     Inbox::new("forgetful").unwrap().retention(Duration::ZERO)
 }
@@ -60,7 +60,7 @@ async fn a_replay_keeps_the_note_as_long_again_and_a_copy_does_not<S: Subject>()
     assert_eq!(subject.number(BALANCE).await, 2);
 }
 
-/// SQLite's clock ticks in whole seconds here: waits until this many rows are in the past.
+/// SQLite's clock has a resolution of whole seconds here: waits until this many rows have expired.
 async fn until_expired<S: Subject>(subject: &S, rows: i64) {
     let postgres = "select count(*) from hapax_inbox where expires_at < now()";
     let sqlite = "select count(*) from hapax_inbox

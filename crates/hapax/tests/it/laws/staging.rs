@@ -1,4 +1,4 @@
-//! Calls that are staged commit with the work, or not at all.
+//! Staged calls commit with the handler's changes, or not at all.
 
 use std::collections::BTreeSet;
 
