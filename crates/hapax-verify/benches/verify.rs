@@ -1,4 +1,4 @@
-//! What it costs to verify a delivery and to identify its event.
+//! The cost of verifying a delivery and identifying its event.
 //!
 //! `cargo bench -p hapax-verify`; the figures are in `docs/benchmarks.md`.
 
@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-/// The signature alone: the id is in a header, so that nothing of the body is parsed.
+/// The signature alone: the id is in a header, so the body is not parsed.
 #[divan::bench(args = [1, 4, 16, 64, 256])]
 fn hmac_sha256_of_kibibytes(bencher: Bencher<'_, '_>, kibibytes: usize) {
     let provider = catalogue::get("github").unwrap();
@@ -28,7 +28,7 @@ fn hmac_sha256_of_kibibytes(bencher: Bencher<'_, '_>, kibibytes: usize) {
         .bench_local(|| bench.verify());
 }
 
-/// Signature, time, id and type of a delivery of 1 KiB.
+/// Signature, time, id and type of a 1 KiB delivery.
 #[divan::bench(args = names())]
 fn verify_and_identify_one_kibibyte(bencher: Bencher<'_, '_>, name: &str) {
     let provider = catalogue::get(name).unwrap();
@@ -36,7 +36,7 @@ fn verify_and_identify_one_kibibyte(bencher: Bencher<'_, '_>, name: &str) {
     bencher.bench_local(|| bench.verify());
 }
 
-/// The presets that sign by HMAC-SHA-256 over a body that is JSON.
+/// The presets that sign a JSON body with HMAC-SHA-256.
 fn names() -> Vec<&'static str> {
     let fitting = |provider: &&Provider| {
         let scheme = provider.proof.scheme();
@@ -65,7 +65,7 @@ impl Bench {
         });
         let verifier = Verifier::new(&provider.recipe(), &[secret.verifying], &options).unwrap();
         let bench = Bench { verifier, delivery };
-        // What is measured is a delivery that is accepted.
+        // Only an accepted delivery is measured.
         bench.verify().unwrap();
         bench
     }
@@ -76,7 +76,7 @@ impl Bench {
     }
 }
 
-/// The provider's sample, filled up to 1 KiB by one more field at its end.
+/// The provider's sample, padded to 1 KiB with one more field at its end.
 fn padded_sample(provider: &Provider) -> Vec<u8> {
     let body = sample::of_provider(provider, "evt_1").body;
     let text = String::from_utf8(body).unwrap();

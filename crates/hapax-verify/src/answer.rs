@@ -1,34 +1,34 @@
-//! What a sender insists on in the answers to its deliveries, as data.
+//! What a provider requires of the responses to its deliveries, as data.
 
 use serde::Deserialize;
 
-/// How a sender's deliveries are answered, where it cares.
+/// The form of response that a provider requires, if it does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AnswerRule {
-    /// The only status that it takes for success.
+    /// The only status that it accepts as success.
     pub status: Option<u16>,
-    /// What it wants to read.
+    /// The body that it expects.
     pub body: AnswerBody,
-    /// The status that it wants where nothing proves who sent a delivery; 401 unless it says otherwise.
+    /// The status that it expects for a delivery that cannot be verified; 401 by default.
     pub refused_status: Option<u16>,
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerBody {
-    /// Anything: ours says what became of the delivery.
+    /// Any body: Hapax describes what happened to the delivery.
     #[default]
     Json,
-    /// Nothing at all.
+    /// No body.
     Empty,
     /// This text.
     Text(String),
 }
 
 impl AnswerRule {
-    /// The status for a refusal that would otherwise have this one.
+    /// The status of a refusal that would otherwise have this status.
     pub fn refused(&self, status: u16) -> u16 {
         match self.refused_status {
             Some(wanted) if status == 401 => wanted,

@@ -1,4 +1,4 @@
-//! The catalogue of providers: one small file of data each.
+//! The catalogue of providers: one small data file each.
 //!
 //! To add a provider, write `catalogue/<name>.toml`, add its line to `FILES`, and its vectors to `tests/vectors`.
 
@@ -13,7 +13,7 @@ use crate::{
     SecretNeed,
 };
 
-/// Name and content of every file, sorted by name.
+/// The name and content of every file, sorted by name.
 static FILES: &[(&str, &str)] = &[
     ("adyen", include_str!("catalogue/adyen.toml")),
     ("asana", include_str!("catalogue/asana.toml")),
@@ -89,7 +89,7 @@ static FILES: &[(&str, &str)] = &[
     ("zoom", include_str!("catalogue/zoom.toml")),
 ];
 
-/// A file that cannot be read would be missing here; a test reads every one.
+/// An unreadable file would be missing here; a test reads every one.
 static PROVIDERS: LazyLock<Vec<Provider>> = LazyLock::new(|| {
     FILES
         .iter()
@@ -97,85 +97,85 @@ static PROVIDERS: LazyLock<Vec<Provider>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Everything that is known about a provider.
+/// Everything known about a provider.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
-    /// The name in kebab-case, which is also the file's.
+    /// The name in kebab-case, which is also the file name.
     #[serde(skip)]
     pub name: String,
     /// The name as the provider writes it.
     pub title: String,
     /// Where the provider documents its webhooks.
     pub docs: Vec<String>,
-    /// What a generated secret begins with, so that it looks like the provider's own.
+    /// The prefix of a generated secret, so that it looks like the provider's own.
     #[serde(default)]
     pub secret_prefix: String,
-    /// What the provider wants answered before it delivers anything, in words.
+    /// A description of the handshake that the provider performs before it delivers events.
     #[serde(default)]
     pub handshake: Option<String>,
-    /// The same, as it is answered.
+    /// The handshakes that are answered.
     #[serde(default)]
     pub handshakes: Vec<Handshake>,
-    /// Whether it can do without a secret.
+    /// Whether a secret is required.
     #[serde(default)]
     pub secrets: SecretNeed,
-    /// Whether it delivers by GET as well, with a form in the query.
+    /// Whether it also delivers by GET, with a form in the query.
     #[serde(default)]
     pub delivers_by_get: bool,
-    /// What it needs besides its secrets.
+    /// Options that it needs in addition to its secrets.
     #[serde(default)]
     pub options: Vec<OptionSpec>,
-    /// What a receiver may decide either way, and how it is decided here.
+    /// Decisions that receivers may make either way, and the one made here.
     #[serde(default)]
     pub choices: Vec<Choice>,
-    /// What people trip over.
+    /// Common pitfalls.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// How it proves who it is.
+    /// How it proves its identity.
     pub proof: Proof,
     /// Where its ids and types are.
     pub identity: IdentityRule,
-    /// What it insists on in the answers to its deliveries.
+    /// What it requires of the responses to its deliveries.
     #[serde(default)]
     pub answer: AnswerRule,
     /// How it delivers.
     pub delivery: Delivery,
-    /// Where its requests come from, where it publishes that and says when it changes.
+    /// The networks that its requests come from, if it publishes them and announces changes.
     #[serde(default)]
     pub addresses: Option<Addresses>,
-    /// How well each part of this is known.
+    /// How reliable each part of this information is.
     pub confidence: Confidence,
-    /// A delivery to try.
+    /// A sample delivery.
     pub sample: SampleTemplate,
 }
 
-/// The networks that a provider sends from. They grow old: no one has to use them.
+/// The networks that a provider sends from. They become outdated, so using them is optional.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Addresses {
-    /// Addresses and networks, as `203.0.113.7` and `203.0.113.0/24`.
+    /// Addresses and networks, such as `203.0.113.7` and `203.0.113.0/24`.
     pub networks: Vec<String>,
     /// Where the provider publishes them.
     pub published: String,
-    /// The month of the list that this is a copy of.
+    /// The month in which this copy of the list was made.
     pub as_of: String,
 }
 
-/// A decision that another receiver may take otherwise.
+/// A decision that another receiver may make differently.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
-    /// The vector that shows it.
+    /// The test vector that shows it.
     pub vector: String,
     /// Whether such a delivery is accepted.
     pub accept: bool,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl Provider {
-    /// How its requests are judged.
+    /// How its requests are verified.
     pub fn recipe(&self) -> Recipe {
         Recipe {
             proof: self.proof.clone(),
@@ -186,7 +186,7 @@ impl Provider {
         }
     }
 
-    /// The options of a source that no one has configured, for samples.
+    /// Options for samples, if none are configured.
     pub fn sample_options(&self) -> Options {
         let sample = |option: &OptionSpec| {
             let text = option.sample.clone()?;
@@ -205,37 +205,37 @@ impl Provider {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
-    /// How long a failed delivery is repeated; `None` if it is not known. The ledger must remember longer than this.
+    /// How long a failed delivery is retried, in hours; `None` if unknown. The ledger must remember longer than this.
     #[serde(default)]
     pub retry_window_hours: Option<f64>,
-    /// How long the provider waits for an answer; `None` if it is not known.
+    /// How long the provider waits for a response; `None` if unknown.
     #[serde(default)]
     pub timeout_seconds: Option<u32>,
-    /// How large its bodies may be, in bytes, where it says so and that is much.
+    /// The documented maximum size of its bodies, in bytes, if it is large.
     #[serde(default)]
     pub body_bytes_max: Option<u64>,
     /// Whether the signature covers the event id.
     pub id_is_signed: bool,
-    /// Whether the signature covers every byte of the body. Where it does not, who sees one request can change another.
+    /// Whether the signature covers every byte of the body. If it does not, someone who sees one request can alter it.
     #[serde(default = "yes")]
     pub body_is_signed: bool,
-    /// Can two different events have one id? `no`, `yes` or `unknown`, and why.
+    /// Can two different events have the same id? `no`, `yes` or `unknown`, and why.
     pub id_uniqueness: String,
     /// Can one event arrive under two ids? `no`, `yes` or `unknown`, and why.
     pub id_stability: String,
-    /// How it repeats, in words.
+    /// A description of its retries.
     pub retry_policy: String,
 }
 
-/// How well something is known.
+/// How reliable the information about a provider is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confidence {
-    /// How it signs.
+    /// About its signatures.
     pub verification: Grade,
-    /// Where its ids and types are.
+    /// About its ids and types.
     pub event: Grade,
-    /// How it delivers.
+    /// About its deliveries and retries.
     pub delivery: Grade,
 }
 
@@ -244,22 +244,22 @@ pub struct Confidence {
 pub enum Grade {
     /// Read in the provider's own documentation or source.
     A,
-    /// Quoted, or several implementations agree.
+    /// Quoted from another source, or several implementations agree.
     B,
-    /// Recalled, and not verified.
+    /// From memory, not verified.
     C,
 }
 
-/// A delivery with places for the id.
+/// A sample delivery with placeholders for the id.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleTemplate {
-    /// What the provider's ids look like.
+    /// The shape of the provider's ids.
     #[serde(default)]
     pub id: IdShape,
-    /// Headers besides those of the signature; `{id}` is replaced.
+    /// Headers in addition to those of the signature; `{id}` is replaced.
     pub headers: BTreeMap<String, String>,
-    /// The header that says when the provider sends, in unix seconds, where it does not sign it.
+    /// The header with the sending time in Unix seconds, if the provider does not sign it.
     #[serde(default)]
     pub time_header: Option<String>,
     /// The body; the string `"{id}"` is replaced, and `"{number}"` by a bare number if the id is one.
@@ -293,7 +293,7 @@ fn load(name: &str, text: &str) -> Result<Provider, toml::de::Error> {
     Ok(provider)
 }
 
-/// Every sender whose scheme signs a time takes it, so that no file has to say so.
+/// Every provider whose scheme signs a time has this option, so its file does not need to list it.
 fn tolerance() -> OptionSpec {
     OptionSpec {
         name: "tolerance_seconds".to_owned(),
@@ -414,7 +414,7 @@ mod tests {
         }
     }
 
-    /// Whether nothing of the event stands in its id but hashes.
+    /// Whether the id consists only of hashes.
     fn is_hash(rule: &IdentityRule) -> bool {
         let mut places = rule.event_id.fields().flat_map(Field::paths);
         places.all(|place| {

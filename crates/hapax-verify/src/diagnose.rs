@@ -1,10 +1,10 @@
-//! Why a delivery is refused: the likely mistake, found by trying it.
+//! Why a delivery is refused: the likely mistake, found by trial.
 //!
-//! A refusal says that a signature matches nothing, which is all that is certain. Most refusals have one of a few
-//! causes, and each can be tried: if the signature fits once the body has its last newline back, then something on the
-//! way took it. Nothing is accepted here, and what is found is for the receiver's people, never for the sender.
+//! A refusal states that the signature does not match, which is all that is certain. Most refusals have one of a few
+//! causes, and each can be tested: if the signature matches once a final newline is restored, something along the way
+//! removed it. Nothing is accepted here, and the findings are for the receiver's operators, never for the caller.
 //!
-//! One file for each kind of mistake; each tries a bounded number of things.
+//! There is one file per kind of mistake; each makes a bounded number of attempts.
 
 mod body;
 mod json;
@@ -18,28 +18,29 @@ pub use mistake::{BodyChange, Mistake};
 use crate::limits::DIAGNOSIS_BODY_BYTES_MAX;
 use crate::{Rejection, Request, Verifier};
 
-/// Someone whose secrets the delivery may have been signed with by mistake.
+/// Another holder whose secrets may have signed the delivery by mistake.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect<'a> {
-    /// Who that is.
+    /// The holder of the secrets.
     pub holder: Holder<'a>,
-    /// The verifier that holds the secrets.
+    /// The verifier with the secrets.
     pub verifier: &'a Verifier,
 }
 
-/// Who else has secrets.
+/// Who else holds secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder<'a> {
     /// Another source with this name.
     Source(&'a str),
-    /// This source had them before.
+    /// This source, with secrets that it used before.
     Older,
 }
 
 impl Verifier {
-    /// The likely mistake behind a refusal; `None` if the request is not refused, or nothing that was tried fits.
+    /// The likely mistake behind a refusal; `None` if the request is not refused, or if no attempt matches.
     ///
-    /// This costs some hundred verifications at most. Whoever is exposed to strangers has to limit how often it asks.
+    /// This costs a few hundred verifications at most. A caller that is exposed to strangers must limit how often it
+    /// calls this.
     pub fn diagnose(&self, request: &Request<'_>, suspects: &[Suspect<'_>]) -> Option<Mistake> {
         let rejection = self.verify(request).err()?;
         if rejection.status() != 401 || request.body.len() > DIAGNOSIS_BODY_BYTES_MAX {
@@ -55,7 +56,7 @@ impl Verifier {
     }
 }
 
-/// A signature that is right, at a time that is not.
+/// A valid signature with a time that is out of range.
 fn clock(verifier: &Verifier, request: &Request<'_>, rejection: &Rejection) -> Option<Mistake> {
     let Rejection::TimestampOutOfRange {
         signed_at: Some(signed_at),

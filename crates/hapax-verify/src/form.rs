@@ -1,4 +1,4 @@
-//! Bodies that are forms: escaped as in a URL, or in parts (`multipart/form-data`), as senders do that attach files.
+//! Form bodies: URL-encoded, or in parts (`multipart/form-data`) from providers that attach files.
 
 mod multipart;
 
@@ -6,7 +6,7 @@ use multipart::{Part, Parts, boundary};
 
 use crate::Headers;
 
-/// A body, read as the form that its content type says; without one, as an escaped form.
+/// A body, read as the kind of form that its content type states; URL-encoded by default.
 pub(crate) struct Form<'a> {
     body: &'a [u8],
     boundary: Option<&'a [u8]>,
@@ -21,8 +21,8 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The first value of a name. Where the name goes on with `#` and a JSON pointer, it is the text or number there
-    /// inside the value.
+    /// The first value with a name. If the name continues with `#` and a JSON pointer, the result is the string or
+    /// number at that pointer inside the value.
     pub(crate) fn value(&self, place: &str) -> Option<String> {
         let Some((name, pointer)) = place.split_once('#') else {
             let [value] = self.values([place]);
@@ -44,12 +44,12 @@ impl<'a> Form<'a> {
         };
         let fields =
             Parts::new(self.body, boundary).filter_map(|part| Some((part.field_name()?, part.content)));
-        // Bytes that are not text stay out: replaced characters would make one id of two.
+        // Invalid UTF-8 is skipped: with replacement characters, two ids could become one.
         first_of(names, fields, |value| String::from_utf8(value.to_vec()).ok())
     }
 
-    /// The headers and contents of a form in parts, without the fields of these names. Nothing where the body is no such
-    /// form, or not one from its beginning to its end.
+    /// The headers and contents of a multipart form, without the fields with these names. `None` if the body is not a
+    /// complete, well-formed multipart form.
     pub(crate) fn parts_without(&self, names: &[String]) -> Option<Vec<[&'a [u8]; 2]>> {
         let mut parts = Parts::new(self.body, self.boundary?);
         let is_kept = |part: &Part<'_>| {
@@ -66,8 +66,8 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Looks until every name is found. The first value counts, even where it is not text: a sender must not be able to choose
-/// another by spoiling the first.
+/// Searches until every name is found. The first value counts, even if it is not text: a caller must not be able to
+/// select another value by corrupting the first.
 fn first_of<N: AsRef<str>, V, const COUNT: usize>(
     names: [&str; COUNT],
     fields: impl Iterator<Item = (N, V)>,

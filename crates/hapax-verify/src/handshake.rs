@@ -1,7 +1,7 @@
-//! What senders want answered before they deliver anything: one file for each handshake.
+//! Handshakes that providers perform before they deliver events: one file each.
 //!
-//! A handshake that is signed is answered once it is verified. One that no one can verify is answered only where the
-//! answer is a mere echo: nothing is stored and nothing is called.
+//! A signed handshake is answered after it is verified. One that cannot be verified is answered only if the response is
+//! a mere echo: nothing is stored and nothing is called.
 
 mod asana;
 pub(crate) mod braintree;
@@ -24,49 +24,49 @@ use crate::request::json_text;
 use crate::verification::HandshakeAnswer;
 use crate::{Options, Rejection, Request, Verification};
 
-/// A handshake that is known.
+/// A known handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Handshake {
-    /// Slack's `url_verification`: signed; the challenge is the answer.
+    /// Slack's `url_verification`: signed; the response is the challenge.
     SlackChallenge,
-    /// Zoom's `endpoint.url_validation`: signed; the answer proves that we know the secret.
+    /// Zoom's `endpoint.url_validation`: signed; the response proves knowledge of the secret.
     ZoomValidation,
-    /// Twitch's `webhook_callback_verification`: signed; the challenge is the answer.
+    /// Twitch's `webhook_callback_verification`: signed; the response is the challenge.
     TwitchChallenge,
-    /// Discord's PING, of interactions and of webhook events: signed.
+    /// Discord's PING, for interactions and webhook events: signed.
     DiscordPing,
     /// Event Grid's subscription validation, by POST or OPTIONS: proven by the token.
     EventGridValidation,
-    /// SNS asks to have a subscription confirmed by calling a URL: signed.
+    /// SNS asks to confirm a subscription by calling a URL: signed.
     SnsConfirmation,
     /// Meta's `hub.challenge`: proven by the option `verify_token`.
     MetaChallenge,
-    /// Braintree's `bt_challenge`: not proven; the answer proves that we know the private key.
+    /// Braintree's `bt_challenge`: not proven; the response proves knowledge of the private key.
     BraintreeChallenge,
     /// Dropbox's `challenge`: not proven, and merely echoed.
     DropboxChallenge,
-    /// A CloudEvents sender asks whether it may deliver: answered by the option `allowed_origins`.
+    /// A CloudEvents provider asks whether it may deliver: decided by the option `allowed_origins`.
     CloudEventsOptions,
-    /// WooCommerce's ping: not signed; it only wants to see 200.
+    /// WooCommerce's ping: not signed; it only expects status 200.
     WoocommercePing,
-    /// Asana hands over the secret that it will sign with.
+    /// Asana sends the secret that it will sign with.
     AsanaSecret,
-    /// A HEAD request to see that the URL is there.
+    /// A HEAD request that checks whether the URL exists.
     Head,
 }
 
-/// What a handshake is answered with.
+/// The configuration from which a handshake is answered.
 pub(crate) struct Knowledge<'a> {
     pub(crate) secrets: &'a [String],
     pub(crate) options: &'a Options,
 }
 
-/// The answer to a handshake, or why it is refused; `None` if the request is something else.
+/// The response to a handshake, or why it is refused; `None` if the request is not a handshake.
 type Answered = Option<Result<Verification, Rejection>>;
 
 impl Handshake {
-    /// The answer to what the proof cannot verify; `None` if the request is something else.
+    /// The response to a request that the proof cannot verify; `None` if it is not a handshake.
     pub(crate) fn unverified(self, request: &Request<'_>, knowledge: &Knowledge<'_>) -> Answered {
         match self {
             Handshake::MetaChallenge => meta::answer(request, knowledge.options),
@@ -85,7 +85,7 @@ impl Handshake {
         }
     }
 
-    /// Whether only the body tells this handshake, and no proof comes with it.
+    /// Whether this handshake is recognised only by its body and comes without a proof.
     pub(crate) fn is_in_body(self) -> bool {
         match self {
             Handshake::WoocommercePing => true,
@@ -104,7 +104,7 @@ impl Handshake {
         }
     }
 
-    /// The answer to a request that is verified; `None` if it is something else.
+    /// The response to a verified request; `None` if it is not a handshake.
     pub(crate) fn verified(
         self,
         request: &Request<'_>,
@@ -139,7 +139,7 @@ fn refused(problem: impl Into<String>) -> Result<Verification, Rejection> {
     })
 }
 
-/// The echo of a challenge, as text that no browser takes for anything else.
+/// Echoes a challenge as plain text that no browser interprets as anything else.
 fn echo(challenge: String) -> Result<Verification, Rejection> {
     if challenge.is_empty() || challenge.len() > HANDSHAKE_ECHO_BYTES_MAX {
         return refused(format!(
@@ -149,7 +149,7 @@ fn echo(challenge: String) -> Result<Verification, Rejection> {
     Ok(answered(HandshakeAnswer::text(challenge)))
 }
 
-/// The body of a POST that is short enough to be a handshake, if it has this shape. A delivery is rarely read for
+/// The body of a POST that is short enough to be a handshake, if it has this shape. Deliveries are rarely parsed for
 /// nothing, and never copied.
 fn small_json<T: DeserializeOwned>(request: &Request<'_>) -> Option<T> {
     let may_be = request.method == "POST" && request.body.len() <= HANDSHAKE_BODY_BYTES_MAX;
@@ -158,7 +158,7 @@ fn small_json<T: DeserializeOwned>(request: &Request<'_>) -> Option<T> {
         .flatten()
 }
 
-/// The value of a header, if it is text.
+/// The value of a header, if it is UTF-8.
 fn header_text<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
     std::str::from_utf8(request.headers.get(name)?).ok()
 }

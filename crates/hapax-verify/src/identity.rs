@@ -2,20 +2,20 @@
 //!
 //! # The text of an id
 //!
-//! An id is injective text: two different ids under one rule never become the same text.
+//! The text form is injective: two different ids under one rule never have the same text.
 //!
-//! - An id taken from **one** place stands as it is, so that it stays readable; only `%` and control characters are
-//!   percent-escaped (`%25`, `%0A`). A `:` stays: with a single part there is nothing to confuse it with.
-//! - A **composite** joins its parts by `:`; inside a part `%`, `:` and control characters are percent-escaped. A part that
-//!   is missing is written `%-`, which no present part can produce, because its own `%` would be escaped.
+//! - An id from **one** location is kept as it is, so that it stays readable; only `%` and control characters are
+//!   percent-escaped (`%25`, `%0A`). A `:` is kept: with a single part it is unambiguous.
+//! - A **composite** joins its parts with `:`; inside a part `%`, `:` and control characters are percent-escaped. A
+//!   missing part is written `%-`, which no present part can produce, because its own `%` would be escaped.
 //! - Text longer than [`EVENT_ID_BYTES_MAX`](crate::limits::EVENT_ID_BYTES_MAX) bytes is replaced by `sha256:` and the
-//!   hash of that text. So that no sender can choose such a text, an id that would by itself begin with `sha256:` begins
-//!   with `%73ha256:` instead; so it is with `unidentified:` and `generated:`, which begin ids that are made here. Nor can a
-//!   sender write `%conflict:`, which stands before the hash of another content that came under a known id.
-//! - An empty id, one with a NUL character and one that is not UTF-8 are refused; so is a composite without any part.
+//!   hash of that text. So that no provider can choose such a text, an id that would itself begin with `sha256:` begins
+//!   with `%73ha256:` instead. The same applies to `unidentified:` and `generated:`, the prefixes of ids that Hapax
+//!   makes. Nor can a provider write `%conflict:`, which precedes the hash of a conflicting body under a known id.
+//! - Refused are an empty id, an id with a NUL character, an id that is not UTF-8, and a composite without any part.
 //!
-//! A JSON string is taken as its content and a JSON number as its literal text, never through a float. `true`, `false`,
-//! `null`, objects and arrays are no ids, and count as missing.
+//! A JSON string is used by its content and a JSON number by its literal text, never through a float. `true`, `false`,
+//! `null`, objects and arrays are not ids, and count as missing.
 
 mod changing;
 mod class;
@@ -44,40 +44,41 @@ pub use text::plain;
 
 use serde::Deserialize;
 
-/// What stands before the hash of an event that has no id, where the others of its request have theirs. No id of a
-/// sender begins so.
+/// Prefix of the id of an event that has none although the other events of its request do; a hash follows. No
+/// provider's id starts with it.
 pub const UNIDENTIFIED: &str = "unidentified:";
 
 /// Where an event's id and type are, and where the events of a request are.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdentityRule {
-    /// What the id is worth: what it promises about retries and about other events.
+    /// What the id guarantees about retries and about other events.
     pub class: IdClass,
-    /// Counts the changes of `event_id`, from 1.
+    /// The version of `event_id`, counted from 1.
     #[serde(default = "first_version")]
     pub version: u32,
-    /// The id: one place, a list that makes a composite, several of these, or none at all.
+    /// The id: one location, a list that forms a composite, several of these, or none at all.
     pub event_id: IdRule,
-    /// What `event_id` was in the version before. An event that came under it, before an upgrade, comes again after it.
+    /// The previous version of `event_id`, which recognises events that arrived before an upgrade and are retried after
+    /// it.
     #[serde(default)]
     pub earlier: Option<IdRule>,
-    /// What becomes of a known id with another body, unless the source says otherwise.
+    /// What happens to a different body under a known id, unless the source overrides it.
     #[serde(default)]
     pub on_conflict: OnConflict,
-    /// The type: one place, or a list whose present parts are joined by `.`.
+    /// The type: one location, or a list whose present parts are joined with `.`.
     #[serde(default)]
     pub event_type: Option<FieldList>,
-    /// How a request that carries several events is taken apart. In each of them `body:` is its own.
+    /// How a request with several events is split. In each event, `body:` refers to its own body.
     #[serde(default)]
     pub split: Option<Split>,
-    /// What differs between two attempts at one event, inside the event's own body, and is no other content.
+    /// Values inside the event's own body that differ between attempts without making the content different.
     #[serde(default)]
     pub changing: Vec<Changing>,
 }
 
 impl IdentityRule {
-    /// A rule for requests that carry one event.
+    /// A rule for requests with one event.
     pub fn new(event_id: impl Into<IdRule>, event_type: Option<FieldList>) -> Self {
         let event_id = event_id.into();
         IdentityRule {
@@ -92,7 +93,7 @@ impl IdentityRule {
         }
     }
 
-    /// The same with another id. What was known about the id before says nothing about this one.
+    /// The same rule with another id. What was known about the previous id does not apply to this one.
     #[must_use]
     pub fn with_event_id(self, event_id: impl Into<IdRule>) -> Self {
         IdentityRule {

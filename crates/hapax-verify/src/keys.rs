@@ -1,17 +1,18 @@
-//! Keys that are fetched: some senders sign with a key of their own and say where its public half is.
+//! Fetched keys: some providers sign with their own key and state where its public half is.
 //!
-//! This crate does no I/O. A verifier that lacks a key answers [`Verification::NeedsKey`](crate::Verification::NeedsKey), the
-//! caller fetches it, keeps it, and asks again.
+//! This crate does no I/O. A verifier that lacks a key returns
+//! [`Verification::NeedsKey`](crate::Verification::NeedsKey); the caller fetches the key, stores it, and verifies
+//! again.
 
 use std::collections::BTreeMap;
 
-/// The keys that are at hand.
+/// The keys that are available.
 pub trait Keys: Send + Sync {
-    /// The bytes that were found under this id, as they were fetched.
+    /// The bytes that were fetched for this key id.
     fn get(&self, key_id: &str) -> Option<Vec<u8>>;
 }
 
-/// None.
+/// No keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoKeys;
 
@@ -27,46 +28,47 @@ impl Keys for BTreeMap<String, Vec<u8>> {
     }
 }
 
-/// Which key is needed before a request can be judged. What a sender is asked besides its keys, such as whether a
-/// signature is its own, is asked for in the same way.
+/// The key that is needed before a request can be verified. Other questions to a provider, such as whether a signature
+/// is its own, take the same form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyRequest {
-    /// Where the key is, already checked against the provider's allowed hosts.
+    /// The URL of the key, already checked against the provider's allowed hosts.
     pub url: String,
-    /// The name under which the caller keeps it.
+    /// The name under which the caller stores it.
     pub key_id: String,
-    /// What it is.
+    /// The kind of key.
     pub kind: KeyKind,
-    /// What is sent to get it; nothing is a GET. It may contain credentials.
+    /// The request body to send; `None` is a GET. It may contain credentials.
     pub question: Option<Box<Question>>,
-    /// What an answer contains that is one. Any other is a failure, and not kept.
+    /// A string that every valid response contains. Any other response is a failure and is not stored.
     pub expects: &'static str,
 }
 
-/// What a sender is asked for. This decides how long it counts, and who can have us ask.
+/// What a provider is asked for. This determines how long it is valid, and who can trigger the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// A key that the sender publishes. The request that names it is not proven yet, so anyone can have us ask.
+    /// A key that the provider publishes. The request that names it is not verified yet, so anyone can trigger the
+    /// fetch.
     Published,
-    /// A token to ask the sender with. It is needed only for requests that passed every check that needs none.
+    /// A token for calling the provider. It is needed only for requests that passed every check that needs none.
     Token,
-    /// What the sender says about one request, which has passed every other check.
+    /// The provider's statement about one request that has passed every other check.
     Answer,
 }
 
-/// What is sent to get a key.
+/// The request with which a key is fetched.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The body.
+    /// The request body.
     pub body: Vec<u8>,
-    /// Its content type.
+    /// The content type of the body.
     pub content_type: &'static str,
-    /// The `Authorization` header, where the sender wants one.
+    /// The `Authorization` header, if the provider requires one.
     pub authorization: Option<String>,
 }
 
 impl Question {
-    /// JSON that needs no further authorization.
+    /// A JSON body without further authorization.
     pub(crate) fn json(body: Vec<u8>) -> Self {
         Question {
             body,
@@ -77,7 +79,7 @@ impl Question {
 }
 
 impl KeyRequest {
-    /// The certificate at a URL, which is its name as well.
+    /// The certificate at a URL, which also serves as its name.
     pub(crate) fn certificate(url: &str) -> Self {
         KeyRequest {
             url: url.to_owned(),
@@ -91,7 +93,7 @@ impl KeyRequest {
 
 impl std::fmt::Debug for KeyRequest {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The question is left out on purpose.
+        // The question is omitted on purpose: it may contain credentials.
         formatter
             .debug_struct("KeyRequest")
             .field("url", &self.url)

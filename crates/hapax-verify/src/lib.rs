@@ -1,12 +1,12 @@
 //! Webhook signatures and identities, as data.
 //!
-//! This crate answers one question, as a pure function of its input: *who sent this request, and which event is it?*
-//! It does no I/O, reads no clock and needs no runtime; the caller hands in the bytes and the time of arrival.
+//! This crate answers one question, as a pure function of its input: *who sent this request, and which event is it?* It
+//! does no I/O, reads no clock and needs no runtime; the caller passes in the bytes and the time of arrival.
 //!
-//! A [`Proof`] says how a sender proves itself, such as by a [`Scheme`]: where the signature is and what it covers. An
-//! [`IdentityRule`] says where the event id and type are. Both are plain data: a preset from the [`catalogue`], or a
-//! source's own [`CustomScheme`]. A [`Verifier`] is compiled from them once and then used for every request. The signature is checked over the raw bytes, in constant time, before
-//! anything is parsed.
+//! A [`Proof`] describes how a provider proves its identity, such as by a [`Scheme`]: where the signature is and what
+//! it covers. An [`IdentityRule`] describes where the event id and type are. Both are plain data: a preset from the
+//! [`catalogue`], or a source's own [`CustomScheme`]. A [`Verifier`] is compiled from them once and then used for every
+//! request. The signature is checked over the raw bytes, in constant time, before anything is parsed.
 //!
 //! ```
 //! use hapax_verify::sign::{Delivery, ProviderSigner};
@@ -15,7 +15,7 @@
 //! let stripe = catalogue::get("stripe").expect("a preset");
 //! let secret = "whsec_test_secret";
 //!
-//! // What the provider does:
+//! // The provider signs a delivery:
 //! let signer = ProviderSigner::new(stripe, secret, &Options::default())?;
 //! let delivery = signer.sign(Delivery {
 //!     id: "evt_1".to_owned(),
@@ -24,7 +24,7 @@
 //!     ..Delivery::default()
 //! });
 //!
-//! // What the receiver does; any of the secrets may match:
+//! // The receiver verifies it; any of the secrets may match:
 //! let verifier = Verifier::new(&stripe.recipe(), &["whsec_older", secret], &Options::default())?;
 //! let request = Request::new(&delivery.headers, &delivery.body, 1_767_225_601);
 //! let Verification::Events(events) = verifier.verify(&request)? else { unreachable!() };

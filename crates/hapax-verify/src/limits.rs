@@ -1,64 +1,66 @@
-//! Every limit of this crate, by name. What a stranger can send is bounded before any work is spent on it.
+//! All limits of this crate. Untrusted input is bounded before any work is spent on it.
 
-/// The longest event id, in bytes of its text form; a longer one is replaced by `sha256:<hex>`.
+/// The maximum length of an event id's text form, in bytes; a longer one is replaced by `sha256:<hex>`.
 pub const EVENT_ID_BYTES_MAX: usize = 255;
 
-/// The longest event type, in bytes. A longer one is dropped: a type routes events, it never refuses them.
+/// The maximum length of an event type, in bytes. A longer one is dropped: an event is never refused because of its
+/// type.
 pub const EVENT_TYPE_BYTES_MAX: usize = 255;
 
-/// How many signatures of a known version one header may carry. Rotation needs two; published examples have four.
+/// The maximum number of signatures of a known version in one header. Rotation needs two; published examples have four.
 pub const SIGNATURES_MAX: usize = 16;
 
-/// The longest signature header, in bytes: room for [`SIGNATURES_MAX`] signatures and unknown versions beside them.
+/// The maximum length of a signature header, in bytes: enough for [`SIGNATURES_MAX`] signatures and some of unknown
+/// versions.
 pub const SIGNATURE_HEADER_BYTES_MAX: usize = 4096;
 
-/// How many secrets one verifier holds. Each costs a keyed hash over every body.
+/// The maximum number of secrets in one verifier. Each costs a keyed hash over every body.
 pub const SECRETS_MAX: usize = 16;
 
-/// How many different JSON pointers one identity rule may name. Telegram has two dozen kinds of update.
+/// The maximum number of different JSON pointers in one identity rule. Telegram has two dozen kinds of update.
 pub const POINTERS_MAX: usize = 32;
 
-/// How deep one JSON pointer may reach.
+/// The maximum depth of a JSON pointer.
 pub const POINTER_DEPTH_MAX: usize = 32;
 
-/// How many parts a composite id or type may have.
+/// The maximum number of parts in a composite id or type.
 pub const COMPOSITE_PARTS_MAX: usize = 16;
 
-/// The widest tolerance for a signed timestamp. A day would already be no replay protection to speak of.
+/// The widest tolerance for a signed timestamp. Even a day offers hardly any replay protection.
 pub const TOLERANCE_SECONDS_MAX: u32 = 86_400;
 
-/// The tolerance where a source names a timestamp but no tolerance.
+/// The default tolerance, if a source configures a timestamp but no tolerance.
 pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;
 
-/// How many events one request may carry. SendGrid and HubSpot stay below 1,000.
+/// The maximum number of events in one request. SendGrid and HubSpot stay below 1,000.
 pub const BATCH_EVENTS_MAX: usize = 10_000;
 
-/// The longest body that is looked at for a handshake.
+/// The maximum length of a body that is checked for a handshake.
 pub const HANDSHAKE_BODY_BYTES_MAX: usize = 8192;
 
-/// The longest challenge that is echoed.
+/// The maximum length of a challenge that is echoed.
 pub const HANDSHAKE_ECHO_BYTES_MAX: usize = 1024;
 
-/// The most digits of a number in a handshake.
+/// The maximum number of digits of a number in a handshake.
 pub const HANDSHAKE_DIGITS_MAX: usize = 18;
 
-/// The longest secret that a sender hands over in a handshake.
+/// The maximum length of a secret that a provider sends in a handshake.
 pub const HANDED_OVER_SECRET_BYTES_MAX: usize = 256;
 
-/// How many bytes the events of one request may have together where each repeats what surrounds it.
+/// The maximum total size of the events of one request, if each repeats its surroundings.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The longest body that a diagnosis works on. It is hashed some hundred times at most.
+/// The maximum length of a body that is diagnosed. It is hashed a few hundred times at most.
 pub const DIAGNOSIS_BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// How many secrets of others a diagnosis tries.
+/// The maximum number of other holders' secrets that a diagnosis tries.
 pub const DIAGNOSIS_SECRETS_MAX: usize = 64;
 
-/// How many fields a signed form may have, and how many parts one in parts. Twilio sends a few dozen.
+/// The maximum number of fields in a signed form, and of parts in a multipart form. Twilio sends a few dozen.
 pub const FORM_FIELDS_MAX: usize = 1_000;
 
-/// The longest headers of one part of a form. A file's name is in them.
+/// The maximum length of the headers of one part of a form, which include a file's name.
 pub const PART_HEADER_BYTES_MAX: usize = 8192;
 
-/// How many headers a sender may list as signed.
+/// The maximum number of headers that a provider may list as signed.
 pub const SIGNED_HEADERS_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! What a preset needs besides its secrets: a webhook's id, allowed topics, a verify token.
+//! Options that a preset needs in addition to its secrets: a webhook's id, allowed topics, a verify token.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ pub struct Options(BTreeMap<String, OptionValue>);
 /// The value of an option.
 #[derive(Clone, PartialEq, Eq)]
 pub enum OptionValue {
-    /// A text.
+    /// A string.
     Text(String),
-    /// Several.
+    /// A list of strings.
     List(Vec<String>),
-    /// Texts by name.
+    /// Strings by name.
     Table(BTreeMap<String, String>),
 }
 
-/// An option that a preset takes.
+/// An option that a preset accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptionSpec {
-    /// Its name.
+    /// The key in the source's configuration.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A one-sentence description.
     pub about: String,
-    /// Its shape.
+    /// The shape of its value.
     #[serde(default)]
     pub kind: OptionKind,
-    /// Whether the preset is useless without it.
+    /// Whether the preset cannot work without it.
     #[serde(default)]
     pub required: bool,
-    /// What a sample uses where nothing is configured; of a list, its only entry.
+    /// The value that a sample uses if nothing is configured; for a list, its only entry.
     #[serde(default)]
     pub sample: Option<String>,
 }
@@ -42,14 +42,14 @@ pub struct OptionSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptionKind {
-    /// A text.
+    /// A string.
     #[default]
     Text,
-    /// A text that is never shown, and may be `env:NAME` or `file:PATH`.
+    /// A string that is never shown, and may be `env:NAME` or `file:PATH`.
     Secret,
     /// A list of strings.
     List,
-    /// A table of texts that are never shown, each of which may be `env:NAME` or `file:PATH`.
+    /// A table of strings that are never shown, each of which may be `env:NAME` or `file:PATH`.
     Table,
 }
 
@@ -64,12 +64,12 @@ impl Options {
         self.0.contains_key(name)
     }
 
-    /// An option, whatever its shape.
+    /// The value of an option, of any shape.
     pub fn get(&self, name: &str) -> Option<&OptionValue> {
         self.0.get(name)
     }
 
-    /// An option that is a text.
+    /// The value of a string option.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name)? {
             OptionValue::Text(text) => Some(text),
@@ -77,7 +77,7 @@ impl Options {
         }
     }
 
-    /// Every option that is a text.
+    /// Every string value.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.values().filter_map(|value| match value {
             OptionValue::Text(text) => Some(text.as_str()),
@@ -85,7 +85,7 @@ impl Options {
         })
     }
 
-    /// The same with another text wherever this one is.
+    /// A copy in which one string value is replaced everywhere.
     pub(crate) fn replaced(&self, old: &str, new: &str) -> Self {
         let replace = |value: &OptionValue| match value {
             OptionValue::Text(text) if text == old => OptionValue::Text(new.to_owned()),
@@ -97,7 +97,7 @@ impl Options {
             .collect()
     }
 
-    /// An option that is a list; empty if it is not set.
+    /// The value of a list option; empty if it is not set.
     pub fn list(&self, name: &str) -> &[String] {
         match self.0.get(name) {
             Some(OptionValue::List(list)) => list,
@@ -105,7 +105,7 @@ impl Options {
         }
     }
 
-    /// An option that is a table, if it is set.
+    /// The value of a table option, if it is set.
     pub fn table(&self, name: &str) -> Option<&BTreeMap<String, String>> {
         match self.0.get(name)? {
             OptionValue::Table(table) => Some(table),
@@ -127,7 +127,7 @@ impl<N: Into<String>> FromIterator<(N, OptionValue)> for Options {
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Values may be secrets.
+        // Only names are shown, because values may be secrets.
         formatter.debug_set().entries(self.0.keys()).finish()
     }
 }

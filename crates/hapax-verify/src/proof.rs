@@ -1,6 +1,7 @@
-//! How a sender proves that it sent a request.
+//! How a provider proves that it sent a request.
 //!
-//! Most proofs are data: a [`Scheme`] of what is signed, or a token that is sent along. The others are code, one file each.
+//! Most proofs are data: a [`Scheme`] that describes what is signed, or a token that is sent with the request. The
+//! others are code, one file each.
 
 mod any;
 mod certificate;
@@ -38,27 +39,27 @@ use crate::sign::Sign;
 use crate::trace::Trace;
 use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem, Transmission};
 
-/// Headers that hold credentials for a proxy in front of us, in addition to the sender's own proof.
+/// Headers with credentials for a proxy in front of Hapax, in addition to the provider's own proof.
 const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
-/// How a sender proves that it sent a request.
+/// How a provider proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
-    /// A signature that is described by data.
+    /// A signature described by data.
     Signature(Scheme),
-    /// A shared secret that is sent along. Whoever sees one request can send others.
+    /// A shared secret sent with the request. Anyone who sees one request can send others.
     Token(TokenRule),
-    /// A signed token that is sent along. It covers the body only where it names the body's hash.
+    /// A signed token sent with the request. It covers the body only if it names the body's hash.
     Jwt(JwtRule),
-    /// Any of these: the first that the request has anything of counts.
+    /// Any of these: the first of which the request has any trace counts.
     Any(Vec<Proof>),
-    /// One that no data describes.
+    /// A proof that data cannot describe.
     #[serde(untagged)]
     Coded(Coded),
 }
 
-/// What a proof is compiled with.
+/// The input for compiling a proof.
 pub(crate) struct Setup<'a> {
     pub(crate) secrets: &'a [&'a str],
     pub(crate) options: &'a Options,
@@ -66,18 +67,18 @@ pub(crate) struct Setup<'a> {
 
 /// A proof, compiled with its secrets.
 pub(crate) trait Prove: Send + Sync {
-    /// Checks a request.
+    /// Verifies a request.
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop>;
 
-    /// Whether the request has anything of this proof, right or wrong.
+    /// Whether the request has any trace of this proof, valid or not.
     fn applies(&self, request: &Request<'_>) -> bool;
 
-    /// Whether it may be in the body, so that a head without it says nothing yet.
+    /// Whether the proof may be in the body, so that headers without it prove nothing yet.
     fn is_in_body(&self) -> bool {
         false
     }
 
-    /// Whether no one can change what is at this place under a genuine proof.
+    /// Whether a valid proof guarantees that nobody has changed the value at this location.
     fn covers(&self, path: &ValuePath) -> bool;
 
     /// Whether the first of these headers that is present is covered.
@@ -91,17 +92,17 @@ pub(crate) trait Prove: Send + Sync {
 /// What was proven.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Proven {
-    /// Which of the secrets matched, counted from 0.
+    /// The index of the secret that matched, counted from 0.
     pub(crate) secret_index: Option<usize>,
-    /// The timestamp that is covered, in unix seconds.
+    /// The signed timestamp, in Unix seconds.
     pub(crate) signed_at: Option<i64>,
-    /// The transmission, where it is signed instead of the body.
+    /// The transmission, if it is signed instead of the body.
     pub(crate) transmission: Option<Transmission>,
-    /// What was read on the way out of something that is neither JSON nor a form; `proof:NAME` names it.
+    /// Values read from a body that is neither JSON nor a form; `proof:NAME` refers to them.
     pub(crate) facts: Vec<(&'static str, String)>,
 }
 
-/// Why a proof ended early.
+/// Why verification stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
     Rejected(Rejection),
@@ -135,7 +136,7 @@ impl Proof {
         }
     }
 
-    /// Checks what the shape alone cannot promise.
+    /// Checks what the data structure alone cannot guarantee.
     pub fn check(&self) -> Result<(), SetupError> {
         match self {
             Proof::Signature(scheme) => scheme.check(),
@@ -144,7 +145,7 @@ impl Proof {
         }
     }
 
-    /// Whether the public URL is part of what is signed, so that it has to be configured.
+    /// Whether the public URL is signed, so that it has to be configured.
     pub fn covers_url(&self) -> bool {
         match self {
             Proof::Signature(scheme) => scheme.signed.covers_url(),
@@ -154,7 +155,7 @@ impl Proof {
         }
     }
 
-    /// How far a signed timestamp may be off, in seconds; nothing where none is signed.
+    /// How far a signed timestamp may be off, in seconds; `None` if none is signed.
     pub fn tolerance_seconds(&self) -> Option<u32> {
         match self {
             Proof::Signature(scheme) => scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
@@ -165,7 +166,7 @@ impl Proof {
         }
     }
 
-    /// The scheme, where the proof is one.
+    /// The scheme, if the proof is one.
     pub fn scheme(&self) -> Option<&Scheme> {
         match self {
             Proof::Signature(scheme) => Some(scheme),
@@ -189,16 +190,17 @@ impl Proof {
         }
     }
 
-    /// The headers that prove by themselves who sent a request, in lower case: one of them is enough to send
-    /// anything else, so they must not be stored. A token that names the body's hash is a signature of that body.
+    /// The headers that are sufficient on their own to prove who sent a request, in lower case: with one of them,
+    /// anyone could send anything, so they must not be stored. A token that names the body's hash is a signature of
+    /// that body.
     pub fn credentials(&self) -> Vec<String> {
         let mut headers = self.tokens();
         headers.extend(CREDENTIALS.map(str::to_owned));
         headers
     }
 
-    /// The fields of a body that prove who sent it and fit another body as well: names of a form, or of an object of JSON.
-    /// They are delivered, since a body is, and are no reader's business.
+    /// The fields of a body that prove who sent it and would be valid with another body as well: names of a form, or
+    /// keys of a JSON object. They are delivered with the body, but must not be shown to readers.
     pub fn body_credentials(&self) -> Vec<&'static str> {
         match self {
             Proof::Signature(_) | Proof::Token(_) | Proof::Jwt(_) => Vec::new(),
@@ -216,7 +218,7 @@ impl Proof {
         }
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub fn summary(&self) -> String {
         match self {
             Proof::Signature(scheme) => scheme.summary(),
@@ -230,7 +232,7 @@ impl Proof {
         }
     }
 
-    /// Whether a secret has the shape that this proof takes.
+    /// Whether a secret has the shape that this proof accepts.
     pub(crate) fn takes(&self, secret: &str) -> bool {
         match self {
             Proof::Signature(scheme) => scheme.takes(secret),
@@ -247,7 +249,7 @@ impl From<Scheme> for Proof {
     }
 }
 
-/// A signature that is there and not right.
+/// The rejection for an invalid signature.
 pub(crate) fn invalid(path: &str, problem: SignatureProblem) -> Rejection {
     Rejection::SignatureInvalid {
         header: path.to_owned(),
@@ -255,7 +257,7 @@ pub(crate) fn invalid(path: &str, problem: SignatureProblem) -> Rejection {
     }
 }
 
-/// A header without which nothing can be checked, as text.
+/// A header that is required for verification, as text.
 fn required_header<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Rejection> {
     let value = request.headers.get(name);
     let value = value.ok_or_else(|| Rejection::SignatureMissing {

@@ -1,37 +1,37 @@
-//! Everything that says how a sender's requests are judged, as data.
+//! Everything that determines how a provider's requests are verified, as data.
 
 use serde::Deserialize;
 
 use crate::{Handshake, IdentityRule, Proof};
 
-/// How a sender's requests are judged: a preset's recipe, or a source's own.
+/// How a provider's requests are verified: a preset's recipe, or a source's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipe {
-    /// How it proves who it is.
+    /// How it proves its identity.
     pub proof: Proof,
     /// Where its ids and types are.
     pub identity: IdentityRule,
-    /// What it wants answered before it delivers anything.
+    /// The handshakes that it performs before it delivers events.
     pub handshakes: Vec<Handshake>,
-    /// Whether it can do without a secret.
+    /// Whether a secret is required.
     pub secrets: SecretNeed,
-    /// Whether it delivers by GET as well, with a form in the query.
+    /// Whether it also delivers by GET, with a form in the query.
     pub delivers_by_get: bool,
 }
 
-/// Whether a sender needs a secret here.
+/// Whether a source needs a secret.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretNeed {
-    /// Without one nothing can be verified.
+    /// Nothing can be verified without one.
     #[default]
     Required,
-    /// Its keys are fetched, or handed over; one that is configured is used instead.
+    /// Keys are fetched or sent by the provider; a configured one is used instead.
     Optional,
 }
 
 impl Recipe {
-    /// A sender without a preset.
+    /// The recipe of a source without a preset.
     pub fn custom(proof: impl Into<Proof>, identity: IdentityRule) -> Self {
         Recipe {
             proof: proof.into(),

@@ -1,32 +1,32 @@
 //! Why a request was refused: a stable code for programs, and for people what happened, why, and what to do.
 //!
-//! No rejection ever contains a secret or the signature that would have been right.
+//! No rejection ever contains a secret or the expected signature.
 
 use crate::Encoding;
 use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
 
-/// A refusal.
+/// Why a request was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// A header without which the signature cannot be checked is absent.
+    /// A header that is required to verify the signature is missing.
     #[error(
         "no signature: the request has no `{header}` header, so nothing proves who sent it; check that the sender has \
          signing switched on and that no proxy removes the header"
     )]
     SignatureMissing {
-        /// The header that was looked for.
+        /// The missing header.
         header: String,
     },
-    /// The body should hold the signature, and does not.
+    /// The body should contain the signature but does not.
     #[error(
         "no signature: the body has nothing at `{place}`, so nothing proves who sent it; check that the sender has \
          signing switched on and that the request is one of this sender's"
     )]
     SignatureNotInBody {
-        /// The place inside the body that was looked at.
+        /// The location inside the body that was checked.
         place: String,
     },
-    /// There is a signature, and it is not right.
+    /// There is a signature, but it is not valid.
     #[error("the signature in `{header}` is not valid: {problem}")]
     SignatureInvalid {
         /// The header that holds the signature.
@@ -37,45 +37,45 @@ pub enum Rejection {
     /// The signature is valid, but its timestamp is too old or in the future.
     #[error("{}", timestamp_message(*.signed_at, *.received_at, *.tolerance_seconds))]
     TimestampOutOfRange {
-        /// The signed time in unix seconds; `None` if it is not a number.
+        /// The signed time in Unix seconds; `None` if it is not a number.
         signed_at: Option<i64>,
-        /// When the request arrived, in unix seconds.
+        /// When the request arrived, in Unix seconds.
         received_at: i64,
-        /// How far the two may be apart, in both directions.
+        /// The maximum difference, in both directions.
         tolerance_seconds: u32,
     },
-    /// The event has no id where the rule says it should be.
+    /// The event has no id where the rule expects it.
     #[error(
         "no event id at {looked_in}: without the sender's own id the event cannot be told from a copy; check that the \
          sender sends it, or name another place with `event_id`"
     )]
     EventIdMissing {
-        /// The places that were looked in.
+        /// The locations that were checked.
         looked_in: String,
     },
-    /// There is an id, but it cannot be one.
+    /// There is an id, but it is not usable.
     #[error(
         "the event id at {path} cannot be used: {problem}; the sender has to send an id that is plain text"
     )]
     EventIdInvalid {
-        /// Where it was found.
+        /// The location of the id.
         path: String,
         /// What is wrong with it.
         problem: IdProblem,
     },
-    /// The key that the signature names cannot be one of the sender's.
+    /// The key that the signature names cannot be the provider's.
     #[error("the signature names a key that is not the sender's: {problem}")]
     KeyRefused {
         /// What is wrong with it.
         problem: String,
     },
-    /// What was proven is not meant for this source.
+    /// The request is verified but not meant for this source.
     #[error("the request is genuine, but not for this source: {problem}")]
     NotForUs {
         /// What is wrong with it.
         problem: String,
     },
-    /// A handshake that does not prove itself.
+    /// A handshake that could not be verified.
     #[error("the handshake is refused: {problem}")]
     HandshakeRefused {
         /// What is wrong with it.
@@ -87,9 +87,9 @@ pub enum Rejection {
          sender sends, or name another place with `event_id`"
     )]
     MalformedBody {
-        /// The places that were looked in.
+        /// The locations that were checked.
         looked_in: String,
-        /// What the parser said, with line and column.
+        /// The parser's message, with line and column.
         detail: String,
     },
 }
@@ -97,34 +97,34 @@ pub enum Rejection {
 /// What is wrong with a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureProblem {
-    /// It was made with another secret, or over other bytes.
+    /// It was made with another secret, or over different bytes.
     #[error(
         "it matches none of the secrets; either it was made with another secret or the body was changed on the way \
          (re-serialised JSON, a rewriting proxy)"
     )]
     Mismatch,
-    /// The header has no entry of a version that has a secret here.
+    /// The header has no entry of a version for which a secret is configured.
     #[error(
         "the header holds no signature of a version that a configured secret can check; check which kind of secret the \
          sender uses"
     )]
     NoKnownVersion,
-    /// The prefix that the scheme demands is absent.
+    /// The prefix that the scheme requires is missing.
     #[error("it does not begin with the prefix of this scheme; check which scheme the sender uses")]
     PrefixMissing,
     /// The text is not in the scheme's encoding, or has the wrong length.
     #[error("it is not a whole signature in {0}; check the encoding, and that nothing cuts the header")]
     NotDecodable(Encoding),
-    /// More signatures than any sender needs.
+    /// More signatures than any provider needs.
     #[error("the header holds more than {SIGNATURES_MAX} signatures, and none was checked")]
     TooMany,
-    /// A header longer than any sender needs.
+    /// A header longer than any provider needs.
     #[error("the header is longer than {SIGNATURE_HEADER_BYTES_MAX} bytes, and was not read")]
     HeaderTooLong,
-    /// The header has no timestamp, and the signature covers one.
+    /// The signature covers a timestamp, but the header has none.
     #[error("the header holds no timestamp, and the signature covers one")]
     TimestampMissing,
-    /// The signature covers the public URL, and it is not configured.
+    /// The signature covers the public URL, which is not configured.
     #[error("it covers the public URL, which is not known here; set `public_url`")]
     UrlUnknown,
     /// No secret is configured.
@@ -133,32 +133,32 @@ pub enum SignatureProblem {
     /// A shared token is not one of the secrets.
     #[error("the token is none of the secrets; check that both sides have the same")]
     TokenMismatch,
-    /// As a mismatch, where the body is not what is signed.
+    /// A mismatch, for a proof that does not sign the body.
     #[error(
         "it matches none of the secrets; check that both sides have the same, or the two halves of one key"
     )]
     SecretMismatch,
-    /// As a mismatch, where the URL is signed too.
+    /// A mismatch, for a proof that also signs the URL.
     #[error(
         "it matches none of the secrets; check the secret, and that the public URL here is exactly the one that the \
          sender was given"
     )]
     UrlMismatch,
-    /// What is signed names another body by its hash.
+    /// The signed content contains the hash of a different body.
     #[error(
         "it covers the hash of another body; the body was changed on the way (re-serialised JSON, a rewriting proxy)"
     )]
     BodyMismatch,
-    /// It is not in the form that the sender documents.
+    /// It does not have the form that the provider documents.
     #[error("it cannot be read; check that nothing on the way changes it, and that it is this sender's")]
     Unreadable,
-    /// It was made in a way that is refused here.
+    /// It was made in a way that is not accepted.
     #[error("it was made in a way that is not accepted here: {0}")]
     Refused(&'static str),
-    /// The sender was asked, and says that it did not make it.
+    /// The provider was asked, and states that it did not make it.
     #[error("the sender, asked whether it is its own, says that it is not")]
     Disowned,
-    /// A signed value contains the separator that follows it, so one signature would fit two requests.
+    /// A signed value contains the separator that follows it, so one signature would be valid for two requests.
     #[error(
         "a signed value contains the separator that follows it, or has not the form that shows where it ends, so that \
          the same signature would fit another request; the sender has to use ids without the separator"
@@ -169,7 +169,7 @@ pub enum SignatureProblem {
 /// What is wrong with an event id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdProblem {
-    /// It is there, and empty.
+    /// It is present but empty.
     #[error("it is empty")]
     Empty,
     /// It contains a NUL character.
@@ -210,7 +210,7 @@ impl Rejection {
         }
     }
 
-    /// The HTTP status: 401 for what is not proven, 400 for what is proven and not usable.
+    /// The HTTP status: 401 if the request is not verified, 400 if it is verified but not usable.
     pub fn status(&self) -> u16 {
         match self {
             Rejection::SignatureMissing { .. }

@@ -1,4 +1,4 @@
-//! What came in: the request as the caller read it, borrowed and never copied.
+//! An incoming request as the caller read it, borrowed and never copied.
 
 use crate::{Keys, NoKeys};
 
@@ -6,23 +6,23 @@ use crate::{Keys, NoKeys};
 pub struct Request<'a> {
     /// The HTTP method, in upper case.
     pub method: &'a str,
-    /// The public URL as configured, `""` if it is not known. Never taken from `Host` or `X-Forwarded-*`: whoever sends
-    /// the request chooses those.
+    /// The configured public URL; `""` if unknown. Never taken from `Host` or `X-Forwarded-*`, which the caller
+    /// chooses.
     pub url: &'a str,
-    /// The query as it came, without its `?`. Whoever sends the request chooses it, signed or not.
+    /// The query as it arrived, without its `?`. The caller chooses it, whether it is signed or not.
     pub query: &'a str,
     /// All headers.
     pub headers: &'a dyn Headers,
     /// The raw body after transfer decoding, byte for byte.
     pub body: &'a [u8],
-    /// When the request arrived, in unix seconds on the host's clock.
+    /// When the request arrived, in Unix seconds on the host's clock.
     pub received_at: i64,
     /// Keys that were fetched before.
     pub keys: &'a dyn Keys,
 }
 
 impl<'a> Request<'a> {
-    /// A POST with nothing but headers and a body, which is all that most senders need.
+    /// A POST with only headers and a body, which is all that most providers need.
     pub fn new(headers: &'a dyn Headers, body: &'a [u8], received_at: i64) -> Self {
         Request {
             method: "POST",
@@ -35,26 +35,26 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same with another method.
+    /// Sets the method.
     #[must_use]
     pub fn method(self, method: &'a str) -> Self {
         Request { method, ..self }
     }
 
-    /// The same at this public URL, whose query is the request's.
+    /// Sets the public URL; its query becomes the request's.
     #[must_use]
     pub fn url(self, url: &'a str) -> Self {
         let query = url.split_once('?').map_or("", |(_, query)| query);
         Request { url, query, ..self }
     }
 
-    /// The same with this query.
+    /// Sets the query.
     #[must_use]
     pub fn query(self, query: &'a str) -> Self {
         Request { query, ..self }
     }
 
-    /// The bytes that carry the events: the body, or of a GET its query, which is then a form.
+    /// The bytes that contain the events: the body, or for a GET its query, which is then a form.
     pub fn content(&self) -> &'a [u8] {
         match self.method {
             "GET" => self.query.as_bytes(),
@@ -62,7 +62,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same with these keys at hand.
+    /// Sets the available keys.
     #[must_use]
     pub fn keys(self, keys: &'a dyn Keys) -> Self {
         Request { keys, ..self }
@@ -81,20 +81,20 @@ pub(crate) fn form_value(form: &[u8], name: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-/// A body to be read as JSON: without the byte-order mark that a few senders write before it. What is signed, hashed and
-/// delivered keeps it.
+/// The body without the byte-order mark that a few providers write before JSON. The signed, hashed and delivered body
+/// keeps it.
 pub(crate) fn json_text(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
 /// Access to headers by lower-case name.
 ///
-/// Where a header occurs several times the first value counts, here and in what is signed.
+/// If a header occurs several times, the first value counts, here and in signed content.
 pub trait Headers {
     /// The first value of the header, or `None` if it is absent. `name` is in lower case.
     fn get(&self, name: &str) -> Option<&[u8]>;
 
-    /// Visits every value of the header, for the few senders that repeat one; the first alone unless implemented.
+    /// Visits every value of the header, for the few providers that repeat one. The default visits only the first.
     fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
         if let Some(value) = self.get(name) {
             visit(value);

@@ -1,4 +1,4 @@
-//! A body that was changed on its way: the change is undone, and the signature tried again.
+//! A body that was changed in transit: undoes the change and tries the signature again.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(super) fn find(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake
     })
 }
 
-/// What the body may have been before a small change.
+/// The possible originals of a body with a small change.
 fn small_changes(body: &[u8]) -> Vec<(BodyChange, Vec<u8>)> {
     let mut originals = vec![
         (BodyChange::LastLineBreakCut, [body, b"\n"].concat()),
@@ -35,7 +35,7 @@ fn small_changes(body: &[u8]) -> Vec<(BodyChange, Vec<u8>)> {
     originals
 }
 
-/// What the body may have been before it was read and written again.
+/// The possible originals of a body that was parsed and serialised again.
 fn rewritten(body: &[u8]) -> impl Iterator<Item = (BodyChange, Vec<u8>)> {
     let json = json::rewritings(body).map(|text| (BodyChange::JsonRewritten, text));
     let form = form_rewritings(body).into_iter();
@@ -63,7 +63,7 @@ fn with_carriage_returns(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A form as the usual libraries write it: a blank is `+` or `%20`.
+/// A form as common libraries write it: a space is `+` or `%20`.
 fn form_rewritings(body: &[u8]) -> Vec<Vec<u8>> {
     if !body.contains(&b'=') || body.starts_with(b"{") {
         return Vec::new();

@@ -1,29 +1,29 @@
-//! JSON as others write it: the same values with other spacing, order and escapes.
+//! JSON as other software writes it: the same values with different spacing, order and escapes.
 //!
-//! Numbers and the order of keys are kept as they stand, unless the keys are sorted; that is why the text is laid out
-//! again piece by piece and not printed from its values.
+//! Numbers stay as written, and so does the order of keys unless they are sorted. The text is therefore laid out again
+//! token by token instead of being serialised from its values.
 
 use serde_json::Value;
 
-/// How pieces are spaced.
+/// The spacing between tokens.
 #[derive(Clone, Copy)]
 enum Layout {
     /// `{"a":1,"b":2}`: JavaScript, PHP, Go.
     Compact,
     /// `{"a": 1, "b": 2}`: Python.
     Spaced,
-    /// A line for each entry, indented by this many blanks.
+    /// One line per entry, indented by this many spaces.
     Lines(usize),
 }
 
-/// How characters are written inside strings.
+/// How characters are escaped inside strings.
 #[derive(Clone, Copy)]
 enum Escapes {
-    /// Only what has to be escaped is.
+    /// Only mandatory escapes.
     Least,
-    /// Everything beyond ASCII as `\u00e9`: Python.
+    /// Everything outside ASCII as `\u00e9`: Python.
     Ascii,
-    /// The same in upper-case digits.
+    /// The same with upper-case digits.
     AsciiUpper,
     /// `/` as `\/`.
     Slashes,
@@ -49,11 +49,11 @@ const ESCAPES: [Escapes; 6] = [
     Escapes::Html,
 ];
 
-/// The ways to write a body's values, at most 48; none if it is not JSON.
+/// The possible serialisations of a body, at most 48; none if it is not JSON.
 pub(super) fn rewritings(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let texts = match serde_json::from_slice::<Value>(body) {
         Ok(value) => {
-            // A map of this library is sorted by its keys.
+            // The library's maps are sorted by key.
             let as_it_is = std::str::from_utf8(body).unwrap_or_default().to_owned();
             vec![as_it_is, value.to_string()]
         }
@@ -69,17 +69,17 @@ pub(super) fn rewritings(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// A piece of JSON text.
+/// A JSON token.
 enum Piece {
     /// The value of a string.
     Text(String),
-    /// A number or a word, as it stands.
+    /// A number or literal, as written.
     Word(String),
     /// `{`, `}`, `[`, `]`, `:` or `,`.
     Mark(char),
 }
 
-/// Takes valid JSON apart.
+/// Splits valid JSON into tokens.
 fn pieces(text: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut rest = text.trim_start();
@@ -115,7 +115,7 @@ fn string_length(text: &str) -> usize {
 
 fn word_length(text: &str) -> usize {
     let ends = |character: char| "{}[]:,\"".contains(character) || character.is_whitespace();
-    // At least one character, so that the text always grows shorter.
+    // At least one character, so that the remaining text always gets shorter.
     let first = text.chars().next().map_or(0, char::len_utf8);
     text[first..].find(ends).map_or(text.len(), |at| at + first)
 }

@@ -1,77 +1,77 @@
-//! What can have gone wrong, and how it is said.
+//! The possible mistakes, and how they are described.
 
 use crate::Encoding;
 use crate::scheme::KeyEncoding;
 
-/// A likely mistake. What it says names no secret.
+/// A likely mistake. Its description contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mistake {
-    /// The signature is right and its time is not near the time of arrival.
+    /// The signature is valid, but its time is too far from the time of arrival.
     Clock {
-        /// How many seconds the clock here is ahead of the signed time; behind it, if negative.
+        /// How many seconds the local clock is ahead of the signed time; negative if it is behind.
         off_by_seconds: i64,
     },
-    /// It was signed with a secret of another source.
+    /// The delivery was signed with a secret of another source.
     SecretOfSource {
         /// The other source's name.
         source: String,
     },
-    /// It was signed with a secret that this source had before.
+    /// The delivery was signed with a secret that this source used before.
     OlderSecret,
-    /// The secret that is configured here has blanks or quotes around it that do not belong to it.
+    /// The configured secret is surrounded by whitespace or quotes that do not belong to it.
     SecretSurrounded {
-        /// Which of the secrets, counted from 1.
+        /// The position of the secret, counted from 1.
         position: usize,
     },
-    /// The secret that the sender has ends with a line break.
+    /// The provider's secret ends with a line break.
     SecretOfSenderSurrounded {
-        /// Which of the secrets, counted from 1.
+        /// The position of the secret, counted from 1.
         position: usize,
     },
-    /// The sender makes the key from the secret's text in another way.
+    /// The provider derives the key from the secret in another way.
     SecretReading {
-        /// Which of the secrets, counted from 1.
+        /// The position of the secret, counted from 1.
         position: usize,
-        /// How the sender reads it.
+        /// The encoding that the provider uses.
         sender: KeyEncoding,
     },
-    /// The signature is right, and written in another encoding.
+    /// The signature is correct but in a different encoding.
     SignatureEncoding {
-        /// The encoding that it is written in.
+        /// The encoding of the signature.
         found: Encoding,
     },
-    /// The sender signed another URL.
+    /// The provider signed a different URL.
     Url {
-        /// The URL that it signed, without its query.
+        /// The signed URL, without its query.
         signed: String,
-        /// The URL that is configured here, without its query.
+        /// The configured URL, without its query.
         configured: String,
     },
-    /// The body was changed on the way.
+    /// The body was changed in transit.
     Body(BodyChange),
-    /// It has the headers of another provider.
+    /// The delivery has the headers of another provider.
     OtherProvider {
         /// The provider's name in the catalogue.
         provider: String,
     },
 }
 
-/// What was done to a body on its way.
+/// How a body was changed in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyChange {
-    /// The line break at its end was taken off.
+    /// The final line break was removed.
     LastLineBreakCut,
-    /// Blanks or a line break were added around it.
+    /// Whitespace or a line break was added around it.
     BlanksAdded,
-    /// Its line ends were CR LF, and are LF now.
+    /// Its line endings were changed from CR LF to LF.
     LineEndsShortened,
-    /// Its line ends were LF, and are CR LF now.
+    /// Its line endings were changed from LF to CR LF.
     LineEndsLengthened,
     /// A byte order mark was added.
     MarkAdded,
-    /// JSON was read and written again.
+    /// JSON was parsed and serialised again.
     JsonRewritten,
-    /// A form was read and written again.
+    /// A form was parsed and serialised again.
     FormRewritten,
 }
 

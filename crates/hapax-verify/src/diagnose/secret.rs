@@ -1,14 +1,14 @@
-//! Mistakes about secrets: someone else's, an older one, one with blanks around it, or one that is read in another way.
+//! Mistakes with secrets: another source's, an older one, one with surrounding whitespace, or one decoded differently.
 
 use super::{Holder, Mistake, Suspect};
 use crate::limits::DIAGNOSIS_SECRETS_MAX;
 use crate::scheme::KeyEncoding;
 use crate::{Encoding, Proof, Recipe, Request, Scheme, Verifier};
 
-/// What secrets of one sender begin with, and another's may not.
+/// A prefix of some providers' secrets that other providers do not use.
 const FOREIGN_PREFIX: &str = "whsec_";
 
-/// What a secret may have picked up when it was copied.
+/// Characters that a secret may pick up when it is copied.
 const SURROUNDINGS: &[char] = &[' ', '\t', '\r', '\n', '"', '\''];
 
 pub(super) fn find(verifier: &Verifier, request: &Request<'_>, suspects: &[Suspect<'_>]) -> Option<Mistake> {
@@ -77,7 +77,7 @@ fn reading(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake> {
         })
 }
 
-/// Reads the whole text of every secret in one way.
+/// Decodes the whole text of every secret in one way.
 fn read_keys(scheme: &mut Scheme, encoding: KeyEncoding) {
     for kind in &mut scheme.signatures {
         kind.key.encoding = encoding;
@@ -98,11 +98,11 @@ fn read_so(verifier: &Verifier, recipe: &Recipe, request: &Request<'_>) -> Optio
 }
 
 fn fits(verifier: &Verifier, recipe: &Recipe, secret: &str, request: &Request<'_>) -> bool {
-    // A text that cannot be a secret here was not what the sender signed with.
+    // A text that is not a valid secret here cannot have signed the delivery.
     Verifier::new(recipe, &[secret], verifier.options()).is_ok_and(|variant| variant.proves(request))
 }
 
-/// The recipe with its schemes changed; `None` where the proof is no scheme.
+/// The recipe with its schemes changed; `None` if the proof is not a scheme.
 fn varied(recipe: &Recipe, change: impl Fn(&mut Scheme)) -> Option<Recipe> {
     let mut recipe = recipe.clone();
     change_schemes(&mut recipe.proof, &change).then_some(recipe)
@@ -115,7 +115,7 @@ fn change_schemes(proof: &mut Proof, change: &impl Fn(&mut Scheme)) -> bool {
             true
         }
         Proof::Any(proofs) => {
-            // Every one is changed, so nothing may end at the first.
+            // Every one must be changed, so this must not stop at the first.
             let changed = proofs.iter_mut().map(|proof| change_schemes(proof, change));
             changed.filter(|changed| *changed).count() > 0
         }

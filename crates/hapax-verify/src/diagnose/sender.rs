@@ -1,10 +1,10 @@
-//! A delivery without the expected signature may be another provider's.
+//! A delivery without the expected signature may come from another provider.
 
 use super::Mistake;
 use crate::catalogue::{self, Provider};
 use crate::{Request, Verifier};
 
-/// Many senders use it, so it tells none of them.
+/// Many providers use this header, so it identifies none of them.
 const SHARED_HEADER: &str = "authorization";
 
 pub(super) fn find(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake> {
@@ -16,7 +16,7 @@ pub(super) fn find(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake
             .any(|name| mine.contains(name) || name == SHARED_HEADER);
         !shared && headers.iter().any(|name| request.headers.get(name).is_some())
     };
-    // Where several share a header, none of them is named: a wrong name misleads.
+    // If several providers share a header, none is named: a wrong name would mislead.
     let mut found = catalogue::all().iter().filter(sent_by);
     match (found.next(), found.next()) {
         (Some(provider), None) => Some(Mistake::OtherProvider {

@@ -1,4 +1,4 @@
-//! A URL that differs from the one that the sender was given, where the URL is signed.
+//! A URL that differs from the one that the provider calls, for providers that sign it.
 
 use super::Mistake;
 use crate::{Request, Verifier};
@@ -17,7 +17,7 @@ pub(super) fn find(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake
     })
 }
 
-/// The URL that a preset's option names, or else the service's own.
+/// The URL from the preset's option, or else the service's public URL.
 fn configured<'a>(verifier: &'a Verifier, request: &Request<'a>) -> &'a str {
     let mut texts = verifier.options().texts();
     texts
@@ -31,7 +31,7 @@ fn fits(verifier: &Verifier, request: &Request<'_>, configured: &str, url: &str)
     variant.is_ok_and(|variant| variant.proves(&Request { url, ..*request }))
 }
 
-/// The same place, as others may write it: at most 2 schemes × 3 hosts × 3 ports × 3 paths × 3 queries.
+/// The same URL in other spellings: at most 2 schemes × 3 hosts × 3 ports × 3 paths × 3 queries.
 fn variants(configured: &str, request: &Request<'_>) -> Vec<String> {
     let Some(parts) = Parts::of(configured) else {
         return Vec::new();
@@ -53,10 +53,10 @@ fn variants(configured: &str, request: &Request<'_>) -> Vec<String> {
 
 struct Parts<'a> {
     host: &'a str,
-    /// With its `:`.
+    /// Including its `:`.
     port: &'a str,
     path: &'a str,
-    /// With its `?`.
+    /// Including its `?`.
     query: &'a str,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The hosts that the request names are tried and never trusted: nothing is accepted here.
+    /// The hosts named in the request are tried but never trusted: nothing is accepted here.
     fn hosts(&self, request: &Request<'a>) -> Vec<&'a str> {
         let named = ["host", "x-forwarded-host"].into_iter().filter_map(|name| {
             let value = std::str::from_utf8(request.headers.get(name)?).ok()?;
@@ -115,7 +115,7 @@ fn split_port(authority: &str) -> (&str, &str) {
     }
 }
 
-/// A query may hold a token.
+/// Removes the query, because it may contain a token.
 fn without_query(url: &str) -> String {
     match url.split_once('?') {
         Some((rest, _)) => format!("{rest}?…"),

@@ -1,11 +1,11 @@
 //! `multipart/form-data` (RFC 7578): the parts of a body, borrowed from it.
 //!
-//! The reader is strict and bounded: lines end with CR LF, a form has this many parts and a part this long headers, and what
-//! is cut off or out of form ends the form there.
+//! The parser is strict and bounded: lines end with CR LF, the number of parts and the length of their headers are
+//! limited, and a truncated or malformed part ends the form.
 
 use crate::limits::{FORM_FIELDS_MAX, PART_HEADER_BYTES_MAX};
 
-/// RFC 2046 allows no longer one.
+/// The maximum length that RFC 2046 allows.
 const BOUNDARY_BYTES_MAX: usize = 70;
 
 const LINE_END: &[u8] = b"\r\n";
@@ -19,16 +19,15 @@ pub(super) fn boundary(content_type: &[u8]) -> Option<&[u8]> {
     has_length.then_some(boundary)
 }
 
-/// One part.
 pub(super) struct Part<'a> {
-    /// Its headers as they are.
+    /// The raw headers.
     pub(super) headers: &'a [u8],
-    /// Its bytes as they are.
+    /// The raw content.
     pub(super) content: &'a [u8],
 }
 
 impl<'a> Part<'a> {
-    /// The name, if this is a field. A part with the name of a file is a file.
+    /// The name, if this is a field. A part with a file name is a file.
     pub(super) fn field_name(&self) -> Option<&'a str> {
         let parameters = after_kind(self.disposition()?, "form-data")?;
         if parameters.named("filename").is_some() || parameters.named("filename*").is_some() {
@@ -45,20 +44,19 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The parts of a body, one after another.
 pub(super) struct Parts<'a> {
-    /// What follows the last delimiter; nothing after the end.
+    /// The bytes after the last delimiter; `None` after the end.
     rest: Option<&'a [u8]>,
     delimiter: Delimiter,
     left: usize,
-    /// Whether the last delimiter was reached, and every part is one that was seen.
+    /// Whether the final delimiter was reached and every part was well-formed.
     pub(super) is_complete: bool,
 }
 
 impl<'a> Parts<'a> {
     pub(super) fn new(body: &'a [u8], boundary: &[u8]) -> Self {
         let delimiter = Delimiter::new([b"\r\n--", boundary].concat());
-        // The first has no line end before it, unless there is a text that belongs to no part.
+        // The first delimiter has no line ending before it, unless a preamble precedes it.
         let first = body.strip_prefix(&delimiter.bytes[LINE_END.len()..]);
         Parts {
             rest: first.or_else(|| Some(delimiter.cut(body)?.1)),
@@ -73,7 +71,7 @@ impl<'a> Iterator for Parts<'a> {
     type Item = Part<'a>;
 
     fn next(&mut self) -> Option<Part<'a>> {
-        // Whatever is wrong from here on, there is no part after it. The last delimiter ends with `--`.
+        // After any error from here on, no further part follows. The final delimiter ends with `--`.
         let rest = self.rest.take()?;
         self.is_complete = rest.starts_with(b"--");
         self.left = self.left.checked_sub(1)?;
@@ -98,10 +96,11 @@ fn split_headers(part: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&part[..end], &part[end + HEADERS_END.len()..]))
 }
 
-/// What stands before each part. It is looked for by Horspool's way, which looks at few of a large file's bytes.
+/// The delimiter before each part. It is searched with Horspool's algorithm, which examines only a few of a large
+/// file's bytes.
 struct Delimiter {
     bytes: Vec<u8>,
-    /// By the last byte of where it might be: how far to go on.
+    /// For the last byte of a possible match: how far to advance.
     skips: [usize; 256],
 }
 
@@ -115,7 +114,7 @@ impl Delimiter {
         Delimiter { bytes, skips }
     }
 
-    /// What is before the first delimiter, and what is after it.
+    /// The bytes before the first delimiter, and those after it.
     fn cut<'a>(&self, text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let mut at = 0;
         loop {
@@ -129,12 +128,13 @@ impl Delimiter {
     }
 }
 
-/// `; name=value; name="value"`, as content types and dispositions have them.
+/// `; name=value; name="value"`, as in content types and dispositions.
 #[derive(Clone)]
 struct Parameters<'a>(&'a [u8]);
 
 impl<'a> Parameters<'a> {
-    /// The first with this name: a second one may be a stranger's text, such as a file's name, that no one escaped.
+    /// The first parameter with this name: a second one may be part of an unescaped value, such as a file name chosen
+    /// by a stranger.
     fn named(&self, wanted: &str) -> Option<&'a [u8]> {
         self.clone()
             .find(|(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()))
@@ -159,7 +159,8 @@ impl<'a> Iterator for Parameters<'a> {
     }
 }
 
-/// Up to the quote that is not escaped. What is escaped stays as it is: no name or boundary that is asked for has any.
+/// The length up to the unescaped closing quote. Escapes are not decoded: the names and boundaries that matter contain
+/// none.
 fn quoted_length(text: &[u8]) -> Option<usize> {
     let mut is_escaped = false;
     text.iter().position(|byte| {
@@ -169,7 +170,7 @@ fn quoted_length(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// The parameters of a header, if it is of this kind.
+/// The parameters of a header, if it has this kind.
 fn after_kind<'a>(value: &'a [u8], kind: &str) -> Option<Parameters<'a>> {
     let end = value.iter().position(|byte| *byte == b';').unwrap_or(value.len());
     let (found, parameters) = value.split_at(end);

@@ -1,4 +1,4 @@
-//! Asana hands over the secret that it will sign with, in the first request of a new webhook.
+//! Asana sends the secret that it will sign with in the first request of a new webhook.
 //!
 //! Anyone could send such a request; see [`Verification::Registration`].
 

@@ -1,4 +1,4 @@
-//! Braintree's `bt_challenge`: the answer proves that we know the private key.
+//! Braintree's `bt_challenge`: the response proves knowledge of the private key.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use aws_lc_rs::hmac;
@@ -8,11 +8,11 @@ use crate::Request;
 use crate::request::query_value;
 use crate::verification::HandshakeAnswer;
 
-/// How long Braintree's challenges are.
+/// The length of Braintree's challenges, in bytes.
 const CHALLENGE_BYTES: std::ops::RangeInclusive<usize> = 20..=32;
 
-/// Whether a text has the form of Braintree's challenges. Nothing else is signed for anyone who asks, and nothing of this
-/// form is taken for a delivery: both are signed with the same key.
+/// Whether a text has the form of Braintree's challenges. Nothing else is signed on request, and nothing of this form
+/// is accepted as a delivery: both are signed with the same key.
 pub(crate) fn is_challenge(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     CHALLENGE_BYTES.contains(&text.len()) && text.bytes().all(is_hex)

@@ -1,4 +1,4 @@
-//! The OPTIONS request by which a CloudEvents sender asks whether it may deliver, and how much.
+//! The OPTIONS request with which a CloudEvents provider asks whether it may deliver, and how much.
 
 use super::{Answered, answered, header_text, refused};
 use crate::limits::{HANDSHAKE_DIGITS_MAX, HANDSHAKE_ECHO_BYTES_MAX};
@@ -8,7 +8,7 @@ use crate::{Options, Request};
 const ORIGIN: &str = "webhook-request-origin";
 const RATE: &str = "webhook-request-rate";
 
-/// Grants what an allowed origin asks for.
+/// Grants the request of an allowed origin.
 pub(super) fn answer(request: &Request<'_>, options: &Options) -> Answered {
     if request.method != "OPTIONS" {
         return None;
@@ -23,7 +23,7 @@ pub(super) fn answer(request: &Request<'_>, options: &Options) -> Answered {
     ))
 }
 
-/// Grants what is asked for, to anyone who asks.
+/// Grants the request of any origin.
 pub(super) fn grant(request: &Request<'_>) -> Answered {
     let origin = header_text(request, ORIGIN)?;
     if origin.is_empty() || origin.len() > HANDSHAKE_ECHO_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! Discord's PING. Interactions and webhook events both have a `type`, and number it differently.
+//! Discord's PING. Interactions and webhook events both have a `type`, but number it differently.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -11,7 +11,7 @@ use crate::verification::HandshakeAnswer;
 #[derive(Deserialize)]
 struct Ping {
     r#type: u64,
-    /// Only webhook events have it. Among them type 1 is an event, and 0 the PING.
+    /// Present only in webhook events, where type 1 is an event and 0 the PING.
     event: Option<IgnoredAny>,
 }
 

@@ -1,4 +1,4 @@
-//! Dropbox's `challenge`: no one can verify it, and it is merely echoed.
+//! Dropbox's `challenge`: it cannot be verified, and is merely echoed.
 
 use super::{Answered, echo};
 use crate::Request;

@@ -1,5 +1,5 @@
-//! Azure Event Grid's validation of a new subscription: an event of its own by POST, or OPTIONS where the events are
-//! CloudEvents. Both come to the URL with the token, so both are proven.
+//! Azure Event Grid's validation of a new subscription: a special event by POST, or OPTIONS if the events are
+//! CloudEvents. Both are sent to the URL with the token, so both are proven.
 
 use serde::Deserialize;
 use serde_json::json;

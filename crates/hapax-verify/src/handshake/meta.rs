@@ -1,4 +1,4 @@
-//! Meta's `hub.challenge`, proven by a token that was given to Meta beforehand.
+//! Meta's `hub.challenge`, proven by a token that was configured at Meta beforehand.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 

@@ -1,4 +1,4 @@
-//! SNS asks to have a subscription confirmed by calling a URL. An unsubscription is an ordinary event.
+//! SNS asks to confirm a subscription by calling a URL. An unsubscription is an ordinary event.
 
 use serde::Deserialize;
 
@@ -14,8 +14,8 @@ struct Message {
     subscribe_url: String,
 }
 
-/// The type and the URL are covered by the signature; the host is checked all the same, because the call comes from
-/// inside the receiver's network.
+/// The signature covers the type and the URL. The host is checked nevertheless, because the call comes from inside the
+/// receiver's network.
 pub(super) fn answer(request: &Request<'_>) -> Answered {
     let body: Message = small_json(request)?;
     if body.r#type != "SubscriptionConfirmation" {
@@ -32,7 +32,7 @@ pub(super) fn answer(request: &Request<'_>) -> Answered {
     })))
 }
 
-/// Whether the URL is `https://sns.<region>.amazonaws.com[.cn]/…`: no user, no port, nothing that is read in two ways.
+/// Whether the URL is `https://sns.<region>.amazonaws.com[.cn]/…`, without a user, a port or anything ambiguous.
 fn is_of_sns(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("https://") else {
         return false;

@@ -1,4 +1,4 @@
-//! Each handshake by itself, on a source that is proven by a token.
+//! Each handshake separately, on a source that is proven by a token.
 
 use crate::{
     Handshake, HandshakeAnswer, IdentityRule, OptionValue, Options, Proof, Recipe, Rejection, Request,
@@ -47,7 +47,7 @@ fn by_get(handshake: Handshake, options: &Options, query: &str) -> Result<Verifi
         "",
     )
     .expect_err("without a query it is none");
-    // The query outlives the request.
+    // The query must outlive the request.
     let query: &'static str = Box::leak(query.to_owned().into_boxed_str());
     verdict_with(
         handshake,
@@ -231,7 +231,7 @@ fn asana_hands_over_a_secret_and_gets_it_back() {
     );
     assert!(!format!("{registration:?}").contains("b537"));
     assert!(is_refused(ask(&[("X-Hook-Secret", "a b")])));
-    // Whoever signs has a secret already.
+    // A webhook that signs already has a secret.
     let signed = ask(&[("X-Hook-Secret", "b537"), ("X-Hook-Signature", "00")]);
     assert!(matches!(signed, Err(Rejection::SignatureMissing { .. })));
 }

@@ -1,4 +1,4 @@
-//! Twitch's `webhook_callback_verification`. A revocation is an ordinary event: someone has to learn of it.
+//! Twitch's `webhook_callback_verification`. A revocation is an ordinary event, so that someone learns of it.
 
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ pub(super) fn answer(request: &Request<'_>) -> Answered {
     if kind != "webhook_callback_verification" {
         return None;
     }
-    // The signature does not cover the header: without a challenge in the signed body it is an event.
+    // The signature does not cover the header: without a challenge in the signed body, the request is an event.
     let body: ChallengeBody = small_json(request)?;
     Some(echo(body.challenge))
 }

@@ -1,4 +1,4 @@
-//! WooCommerce's ping when a webhook is saved: an unsigned form with the webhook's number, which wants to see 200.
+//! WooCommerce's ping when a webhook is saved: an unsigned form with the webhook's number, which expects status 200.
 
 use super::{Answered, answered};
 use crate::Request;

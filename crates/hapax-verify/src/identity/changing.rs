@@ -1,4 +1,4 @@
-//! Values that differ between two attempts at one event, as a rule names them.
+//! Values that differ between attempts at one event, as named by a rule.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error as _};
 
 use super::Pointer;
 
-/// A value that a sender changes from one attempt at an event to the next.
+/// A value that a provider changes between attempts at an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changing {
     /// The value at this pointer into the event's own JSON body: `/attempt`.

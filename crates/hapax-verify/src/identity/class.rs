@@ -1,4 +1,4 @@
-//! What an identity is worth, and what becomes of two bodies under one id.
+//! What an identity guarantees, and what happens to two bodies under one id.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use serde::Deserialize;
 
 use super::{Field, IdRule, ValuePath};
 
-/// What an identity promises about retries and about other events.
+/// What an identity guarantees about retries and about other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdClass {
-    /// The sender names the event: a retry has the same id, and another event another one.
+    /// The provider identifies the event: a retry has the same id, and another event a different one.
     OwnId,
-    /// The sender gives no id. A hash of what stays the same on a retry is part of the id, so that other content is
-    /// always another event.
+    /// The provider sends no id. The id includes a hash of everything that stays the same on a retry, so that different
+    /// content is always a different event.
     Content,
-    /// Retries do not happen, or cannot be told from new events: every request is an event of its own.
+    /// Retries do not happen, or cannot be distinguished from new events: every request is a new event.
     NotDeduplicated,
 }
 
@@ -31,7 +31,7 @@ pub enum OnConflict {
 }
 
 impl IdClass {
-    /// The word for it in the catalogue.
+    /// The name of the class in the catalogue.
     pub const fn as_str(self) -> &'static str {
         match self {
             IdClass::OwnId => "own-id",
@@ -48,7 +48,7 @@ impl fmt::Display for IdClass {
 }
 
 impl OnConflict {
-    /// The word for it in a configuration.
+    /// The name of the policy in a configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             OnConflict::Keep => "keep",
@@ -58,7 +58,7 @@ impl OnConflict {
 }
 
 impl IdRule {
-    /// What the rule promises by itself: what it tries first counts.
+    /// The class that follows from the rule itself, determined by its first composite.
     pub fn class(&self) -> IdClass {
         let is_hash = |path: &ValuePath| match path {
             ValuePath::BodySha256 | ValuePath::RequestSha256 => true,

@@ -1,4 +1,5 @@
-//! The hash over what stays the same when a sender repeats an event: the body's bytes without the values that change.
+//! The hash of the content that stays the same when a provider retries an event: the body's bytes without the values
+//! that change.
 
 use std::ops::Range;
 
@@ -8,11 +9,11 @@ use super::{Changing, Extracted, Pointers};
 use crate::form::Form;
 use crate::{Request, SetupError};
 
-/// SHA-256 over what stays the same in every attempt at an event.
+/// SHA-256 over the content that stays the same in every attempt at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Content {
     pub(super) hash: [u8; 32],
-    /// Whether it was looked for values that change, and is without them.
+    /// Whether changing values were searched for and excluded.
     pub(super) is_reduced: bool,
 }
 
@@ -25,8 +26,8 @@ pub(super) struct ChangingValues {
 }
 
 impl Content {
-    /// The content of a body of which this was read. One that is neither JSON nor a form with such a value counts as a
-    /// whole. A form in parts counts by its parts: what stands between them is another in every attempt.
+    /// The content of a body from which `read` was extracted. A body that is neither JSON nor a form with a changing
+    /// value counts as a whole. A multipart form counts by its parts, because its boundary differs in every attempt.
     pub(super) fn of(
         request: &Request<'_>,
         body: &[u8],
@@ -49,7 +50,7 @@ impl Content {
 }
 
 impl ChangingValues {
-    /// Nothing where all of a body counts. The pointers join those that are read of the body in any case.
+    /// `None` if the whole body counts. The pointers are added to those that are read from the body anyway.
     pub(super) fn new(changing: &[Changing], own: &mut Pointers) -> Result<Option<Self>, SetupError> {
         if changing.is_empty() {
             return Ok(None);
@@ -69,12 +70,12 @@ impl ChangingValues {
         Ok(Some(values))
     }
 
-    /// Names what is left out.
+    /// Names the excluded values.
     pub(super) fn rule(&self) -> &str {
         &self.rule
     }
 
-    /// Where the values are in a body that is JSON, or a form that has any of them.
+    /// The ranges of the values in a JSON body, or in a form that has any of them.
     fn cuts(&self, body: &[u8], read: Option<&Extracted<'_>>) -> Option<Vec<Range<usize>>> {
         if let Some(read) = read {
             let mut cuts: Vec<_> = self
@@ -111,7 +112,7 @@ fn hash_without(body: &[u8], cuts: Vec<Range<usize>>) -> [u8; 32] {
     hash
 }
 
-/// Each piece after its length, so that no border can be moved.
+/// Each part is preceded by its length, so that no boundary can be moved.
 fn hash_of_parts(parts: &[[&[u8]; 2]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for piece in parts.iter().flatten() {
@@ -187,7 +188,7 @@ mod tests {
         assert!(first.is_some());
         assert_eq!(first, form("bbb", "22", "x"));
         assert_ne!(first, form("aaa", "1", "y"));
-        // What is cut off counts as a whole.
+        // A truncated form counts as a whole.
         let cut_off = "--aaa\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nx\r\n--aaa\r\n";
         assert_eq!(hash_of("multipart/form-data; boundary=aaa", cut_off), None);
     }

@@ -1,7 +1,7 @@
-//! Several JSON pointers out of one body in one pass, without building the document.
+//! Extracts several JSON pointers from one body in one pass, without building the document.
 //!
-//! The pointers are compiled to a small tree; the parser walks down it and skips everything else. As with
-//! `serde_json::Value`, the last of several equal keys counts.
+//! The pointers are compiled to a small tree; the parser descends along it and skips everything else. As with
+//! `serde_json::Value`, the last of several equal keys wins.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,6 @@ use crate::SetupError;
 use crate::limits::POINTERS_MAX;
 use crate::request::json_text;
 
-/// A set of pointers, compiled.
 #[derive(Debug, Default)]
 pub(crate) struct Pointers {
     root: Node,
@@ -61,7 +60,7 @@ impl Pointers {
         self.known.is_empty()
     }
 
-    /// Reads the whole body once; it fails where the body is not JSON.
+    /// Reads the whole body once; fails if the body is not JSON.
     pub(crate) fn extract<'body>(&self, body: &'body [u8]) -> Result<Extracted<'body>, serde_json::Error> {
         let mut extracted = Extracted {
             slots: [None; POINTERS_MAX],
@@ -83,12 +82,12 @@ impl<'body> Extracted<'body> {
         self.slots.get(slot).copied().flatten()
     }
 
-    /// Where the value at a pointer is inside the body that was read.
+    /// The range of the value at a pointer inside the body that was read.
     pub(crate) fn range(&self, slot: usize, body: &[u8]) -> Option<std::ops::Range<usize>> {
         self.raw(slot).map(|raw| super::split::range_of(raw, body))
     }
 
-    /// The text of a string or the literal text of a number; `None` for anything else and for nothing.
+    /// The content of a string or the literal text of a number; `None` for any other value or none.
     pub(crate) fn scalar(&self, slot: usize) -> Result<Option<Cow<'body, str>>, serde_json::Error> {
         let Some(raw) = self.slots.get(slot).copied().flatten() else {
             return Ok(None);
@@ -120,7 +119,7 @@ impl Node {
         self.children[at].node.insert(rest, slot);
     }
 
-    /// Forgets what an earlier, equal key has left.
+    /// Clears the values of an earlier, equal key.
     fn clear(&self, slots: &mut Slots<'_>) {
         if let Some(slot) = self.slot {
             slots[slot] = None;
@@ -153,7 +152,7 @@ impl<'body> DeserializeSeed<'body> for Search<'_, 'body> {
         let raw = <&'body RawValue as serde::Deserialize>::deserialize(deserializer)?.get();
         self.slots[slot] = Some(raw);
         if !self.node.children.is_empty() {
-            // A pointer ends here and another goes on below: only then is a value read twice.
+            // One pointer ends here and another continues below: only then is a value parsed twice.
             let mut again = serde_json::Deserializer::from_str(raw);
             again.deserialize_any(self).map_err(serde::de::Error::custom)?;
         }
@@ -227,7 +226,7 @@ impl<'body> Visitor<'body> for Search<'_, 'body> {
     }
 }
 
-/// Reads a key and says which child it names, without keeping it.
+/// Reads a key and returns the child that it names, without storing it.
 struct KeyOf<'search>(&'search [Child]);
 
 impl<'body> DeserializeSeed<'body> for KeyOf<'_> {

@@ -1,4 +1,4 @@
-//! Places where an id or type can be, and their text: `header:x-event-id`, `body:/data/id`, `body-sha256`.
+//! Locations of an id or type, and their text form: `header:x-event-id`, `body:/data/id`, `body-sha256`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::limits::{COMPOSITE_PARTS_MAX, POINTER_DEPTH_MAX};
 use crate::scheme::header_name;
 use crate::setup::FieldProblem;
 
-/// One part of an id or type: the first of its places that is present counts.
+/// One part of an id or type: the first of its locations that is present counts.
 ///
 /// Alternatives are separated by `|`: `header:webhook-id|header:svix-id`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,38 +19,38 @@ pub struct Field {
     paths: Vec<ValuePath>,
 }
 
-/// A place inside a request.
+/// A location inside a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValuePath {
-    /// The header of this lower-case name.
+    /// The header with this lower-case name.
     Header(String),
     /// The value with this name in the query.
     Query(String),
-    /// The value inside the event's own JSON body: of a split request the item's.
+    /// The value inside the event's own JSON body; for a split request, the item.
     Body(Pointer),
-    /// The first value with this name in a form body, or in the query of a GET. What follows a `#` is a JSON pointer into that value, for senders
-    /// that put JSON into a form: `form:payload#/trigger_id`.
+    /// The first value with this name in a form body, or in the query of a GET. A `#` is followed by a JSON pointer
+    /// into that value, for providers that put JSON into a form: `form:payload#/trigger_id`.
     Form(String),
-    /// The SHA-256 of the event's own body, in hexadecimal; in an id, of what is left of it without the values that
-    /// change from one attempt to the next. Only where it is asked for by name: two real events may have the same bytes.
+    /// The SHA-256 of the event's own body, in hexadecimal; in an id, without the values that change between attempts.
+    /// Used only if named explicitly: two real events may have the same bytes.
     BodySha256,
     /// The value inside the whole request's JSON body.
     Request(Pointer),
     /// The SHA-256 of the whole request's body, in hexadecimal.
     RequestSha256,
-    /// The place inside a split request, counted from 0.
+    /// The position inside a split request, counted from 0.
     Index,
-    /// The first of these keys that the event's own JSON object has.
+    /// The first of these keys that the event's own JSON object contains.
     Present(Vec<String>),
-    /// As [`ValuePath::Body`], but `true` and `false` count as well.
+    /// Like [`ValuePath::Body`], but `true` and `false` count as well.
     Flag(Pointer),
-    /// What the proof itself has read under this name, where the body is neither JSON nor a form.
+    /// A value that the proof itself has read under this name, for bodies that are neither JSON nor a form.
     Proof(String),
     /// A fixed text.
     Text(String),
 }
 
-/// A JSON pointer (RFC 6901), taken apart.
+/// A parsed JSON pointer (RFC 6901).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pointer {
     tokens: Vec<String>,
@@ -62,18 +62,18 @@ pub struct FieldList {
     fields: Vec<Field>,
 }
 
-/// Which part of a request a place is in.
+/// The part of a request that contains a location.
 pub(crate) enum Origin<'a> {
     /// The header with this name.
     Header(&'a str),
     /// The URL.
     Url,
-    /// The body, or something made of it.
+    /// The body, or something derived from it.
     Body,
 }
 
 impl ValuePath {
-    /// Whether the place is inside one event, so that it is still there once the event is stored.
+    /// Whether the location is inside one event, so that it is still available once the event is stored.
     pub fn is_in_event(&self) -> bool {
         match self {
             ValuePath::Header(_)
@@ -91,7 +91,7 @@ impl ValuePath {
         }
     }
 
-    /// Which part of a request it is in.
+    /// The part of a request that contains the location.
     pub(crate) fn origin(&self) -> Origin<'_> {
         match self {
             ValuePath::Header(name) => Origin::Header(name),
@@ -111,7 +111,7 @@ impl ValuePath {
 }
 
 impl Field {
-    /// The places, in the order in which they are tried.
+    /// The locations, in the order in which they are tried.
     pub fn paths(&self) -> &[ValuePath] {
         &self.paths
     }
@@ -123,14 +123,14 @@ impl Pointer {
         Self::of_keys(&[key])
     }
 
-    /// The pointer to a key of an object inside an object, and so on.
+    /// The pointer to a key of a nested object.
     pub(crate) fn of_keys(keys: &[&str]) -> Self {
         Pointer {
             tokens: keys.iter().map(|key| (*key).to_owned()).collect(),
         }
     }
 
-    /// The pointer of these unescaped reference tokens.
+    /// The pointer with these unescaped reference tokens.
     pub(super) fn of_tokens(tokens: Vec<String>) -> Self {
         Pointer { tokens }
     }
@@ -185,7 +185,7 @@ impl FromStr for ValuePath {
         }
         if let Some(name) = text.strip_prefix("header:") {
             if name.contains('|') {
-                // HTTP allows it in a name, but here it separates alternatives.
+                // HTTP allows `|` in a name, but here it separates alternatives.
                 return Err(FieldProblem::HeaderName);
             }
             return header_name(name)
@@ -315,7 +315,7 @@ impl<'de> Visitor<'de> for FieldListVisitor {
     }
 }
 
-/// What a place begins with.
+/// The prefixes of locations.
 const KINDS: [&str; 12] = [
     "header:",
     "query:",
@@ -331,7 +331,7 @@ const KINDS: [&str; 12] = [
     "proof:",
 ];
 
-/// Splits at each `|` that is followed by a known kind; any other `|` belongs to a JSON pointer.
+/// Splits at each `|` that is followed by a known prefix; any other `|` belongs to a JSON pointer.
 fn alternatives(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;

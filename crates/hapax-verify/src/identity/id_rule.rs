@@ -1,4 +1,4 @@
-//! The id of an event as a rule: composites, in the order in which they are tried.
+//! The rule for an event's id: composites, in the order in which they are tried.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
 use super::{Field, FieldList};
 
-/// What a source writes whose sender has no ids and may repeat itself byte for byte.
+/// The setting for a source whose provider has no ids and may send the same bytes for different events.
 const NONE: &str = "none";
 
 /// Where an event's id is.
 ///
-/// The first composite whose parts are all there counts; where none is whole, the first that has any part. A rule that
-/// ends with `none` gives an event without a whole composite no id at all: it is never a duplicate.
+/// The first composite whose parts are all present counts; if none is complete, the first that has any part. A rule
+/// that ends with `none` gives an event without a complete composite no id at all: it is never a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdRule {
     composites: Vec<FieldList>,
@@ -21,13 +21,13 @@ pub struct IdRule {
 }
 
 impl IdRule {
-    /// The sender has no ids: nothing is ever a duplicate.
+    /// The provider has no ids: no event is ever a duplicate.
     pub const NONE: Self = IdRule {
         composites: Vec::new(),
         or_none: true,
     };
 
-    /// Several composites.
+    /// A rule with several composites.
     pub const fn first_of(composites: Vec<FieldList>) -> Self {
         IdRule {
             composites,
@@ -35,7 +35,7 @@ impl IdRule {
         }
     }
 
-    /// The composites, in the order in which they are tried; none where the sender has no ids.
+    /// The composites, in the order in which they are tried; none if the provider has no ids.
     pub fn composites(&self) -> &[FieldList] {
         &self.composites
     }
@@ -45,7 +45,7 @@ impl IdRule {
         self.composites.iter().flat_map(FieldList::fields)
     }
 
-    /// Whether the sender has no ids.
+    /// Whether the provider has no ids.
     pub fn is_none(&self) -> bool {
         self.composites.is_empty()
     }

@@ -1,8 +1,8 @@
-//! Taking a request apart whose events lie in arrays inside arrays.
+//! Splits a request whose events are in arrays inside arrays.
 //!
-//! Each event is delivered as the request would be if it carried that event alone: the bytes of the body without its
-//! neighbours, so that a handler that was written for such requests keeps working. What holds further events is not an event
-//! itself; what could hold some and does not is one, so that nothing is lost.
+//! Each event is delivered as the request would look if it carried that event alone: the bytes of the body without the
+//! other events, so that a handler written for such requests keeps working. An element that contains further events is
+//! not an event itself; one that could contain events but does not is one, so that nothing is lost.
 
 mod tree;
 mod walk;
@@ -15,25 +15,25 @@ use crate::{Rejection, SetupError};
 use tree::Level;
 use walk::Walk;
 
-/// Events that lie at one depth.
+/// Events at one depth.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NestedEvents {
     /// Where they are, such as `/entry/*/messaging/*`.
     pub at: Pattern,
-    /// The composites of their id: the first whose parts are all there counts. Where none does, the id is a hash of the
-    /// outermost element as it would be with this event alone.
+    /// The composites of their id: the first whose parts are all present counts. If none is complete, the id is a hash
+    /// of the outermost element as it would be with this event alone.
     #[serde(default)]
     pub event_id: Vec<Vec<Pattern>>,
-    /// The parts of their type, joined by `.`.
+    /// The parts of their type, joined with `.`.
     #[serde(default)]
     pub event_type: Vec<Pattern>,
-    /// Their type, where no part of it is there.
+    /// Their type if no part of it is present.
     #[serde(default)]
     pub type_text: Option<String>,
 }
 
-/// The same, ready for use.
+/// The compiled rules.
 #[derive(Debug)]
 pub(super) struct Nested {
     root: Level,
@@ -49,7 +49,7 @@ impl Nested {
         })
     }
 
-    /// The events of a body, in its order.
+    /// The events of a body, in order.
     pub(super) fn split(&self, body: &[u8]) -> Result<Vec<Item>, Rejection> {
         let malformed = |detail: String| Rejection::MalformedBody {
             looked_in: self.place.clone(),
@@ -155,7 +155,7 @@ mod tests {
         let among = ids(r#"{"entry":[{"id":"d"},{"id":"e","changes":[{"x":1},{"x":2}]}]}"#);
         assert_eq!(alone[0], among[1]);
         assert_ne!(among[1], among[2]);
-        // The same change of another entry is another event.
+        // The same change in another entry is a different event.
         assert_ne!(alone[0], ids(r#"{"entry":[{"id":"d","changes":[{"x":1}]}]}"#)[0]);
     }
 

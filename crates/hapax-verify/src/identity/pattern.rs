@@ -1,4 +1,4 @@
-//! A JSON pointer through arrays: `/entry/*/changes/*/field`, where each `*` is one element.
+//! A JSON pointer through arrays: `/entry/*/changes/*/field`, where each `*` stands for one element.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,10 +9,10 @@ use serde::de::{Deserializer, Error as _};
 use super::Pointer;
 use crate::setup::FieldProblem;
 
-/// What stands for each element of an array.
+/// Stands for each element of an array.
 const EACH: &str = "*";
 
-/// A pointer with places for elements.
+/// A pointer with wildcards for array elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     arrays: Vec<Pointer>,
@@ -20,7 +20,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The place with the first element of every array.
+    /// The pointer to the first element of every array.
     pub fn first(&self) -> Pointer {
         let mut tokens = Vec::new();
         for array in &self.arrays {
@@ -31,7 +31,7 @@ impl Pattern {
         Pointer::of_tokens(tokens)
     }
 
-    /// The pointers from one element to the array that holds the next, the first from the body itself.
+    /// The pointers from one element to the array that contains the next, starting from the body.
     pub(super) fn arrays(&self) -> &[Pointer] {
         &self.arrays
     }

@@ -1,4 +1,4 @@
-//! From a proven request to its events, each with its id and type, by a rule compiled once.
+//! Turns a verified request into events, each with its id and type, by a rule that is compiled once.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,7 +13,7 @@ use crate::request::query_value;
 use crate::verification::{ContentHash, Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
 
-/// An identity rule, ready for use.
+/// A compiled identity rule.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     ids: CompiledIds,
@@ -31,7 +31,7 @@ type CompiledField = Vec<CompiledPath>;
 
 #[derive(Debug)]
 struct CompiledIds {
-    /// In the order in which they are tried.
+    /// The composites, in the order in which they are tried.
     composites: Vec<Vec<CompiledField>>,
     or_none: bool,
 }
@@ -52,7 +52,7 @@ enum CompiledPath {
     Proof(String),
 }
 
-/// A body as far as it could be read. A fault matters only where an id is inside the body.
+/// A body as far as it could be read. A parse error matters only if an id is inside the body.
 #[expect(
     clippy::large_enum_variant,
     reason = "the large variant is the usual one and lives on the stack for one request"
@@ -76,7 +76,7 @@ struct Subject<'a, 'r> {
 }
 
 impl Subject<'_, '_> {
-    /// What the event is judged by, hashed once.
+    /// The event's content, hashed once.
     fn content(&self) -> Content {
         *self.content.get_or_init(|| {
             let read = match &self.own {
@@ -88,7 +88,7 @@ impl Subject<'_, '_> {
     }
 }
 
-/// What one place holds.
+/// The result of looking up one location.
 enum Found<'a> {
     Text(Cow<'a, str>),
     NotUtf8,
@@ -147,7 +147,7 @@ impl CompiledRule {
         self.id_is_signed
     }
 
-    /// The events of a proven request.
+    /// The events of a verified request.
     pub(crate) fn events(&self, request: &Request<'_>, proven: &Proven) -> Result<Vec<Envelope>, Rejection> {
         let items = match &self.splitter {
             Some(splitter) => splitter.split(request)?,
@@ -195,7 +195,7 @@ impl CompiledRule {
         Ok(self.envelope(subject, proven, id, event_type, EventBody::Whole))
     }
 
-    /// One of several: without an id it is kept aside, and the others go on.
+    /// One of several events: without an id it is quarantined, and the others are accepted.
     fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Envelope {
         let (id, event_type) = match item.known {
             Some(KnownItem { id, event_type }) => (known_id(&id).map(Some), event_type.and_then(usable_type)),
@@ -237,13 +237,14 @@ impl CompiledRule {
         }
     }
 
-    /// The id that the earlier rule gives the event, where it is another. Where it gives none, nothing came under it.
+    /// The id that the earlier rule gives the event, if it is different. `None` if it gives none: no event has arrived
+    /// under it.
     fn earlier_id(&self, subject: &Subject<'_, '_>, event_id: &str) -> Option<String> {
         let earlier = self.event_id(self.earlier.as_ref()?, subject).ok()??;
         (earlier != event_id).then_some(earlier)
     }
 
-    /// The text of the event id, by these composites; nothing where an event may have none and has none.
+    /// The text of the event id according to these composites; `None` if an event may have no id and has none.
     fn event_id(&self, ids: &CompiledIds, subject: &Subject<'_, '_>) -> Result<Option<String>, Rejection> {
         let (mut partial, mut fault) = (None, None);
         for composite in &ids.composites {
@@ -283,7 +284,7 @@ impl CompiledRule {
         }
     }
 
-    /// The event's type, if it has one. Nothing about a type ever refuses an event.
+    /// The event's type, if it has one. An event is never refused because of its type.
     fn event_type(&self, subject: &Subject<'_, '_>) -> Option<String> {
         let mut joined = String::new();
         for field in &self.kind {
@@ -300,7 +301,7 @@ impl CompiledRule {
         usable_type(joined)
     }
 
-    /// What an event's content is judged by, where its body as delivered is not it.
+    /// The content hash of an event, if it differs from the hash of the delivered body.
     fn content_hash(&self, subject: &Subject<'_, '_>, body: &EventBody) -> Option<ContentHash> {
         let rule = match (&self.changing, body) {
             (Some(changing), _) => subject.content().is_reduced.then(|| changing.rule())?,
@@ -358,7 +359,7 @@ fn compile_path(
     })
 }
 
-/// Reads what the pointers name, in one pass.
+/// Reads the values of the pointers, in one pass.
 fn read<'body>(pointers: &Pointers, body: &'body [u8]) -> Reading<'body> {
     if pointers.is_empty() {
         return Reading::NotNeeded;
@@ -369,8 +370,8 @@ fn read<'body>(pointers: &Pointers, body: &'body [u8]) -> Reading<'body> {
     }
 }
 
-/// The first place that holds anything counts, even if what it holds is no good: a sender must not be able to choose
-/// another place by spoiling the first. A body that is no JSON may still be a form.
+/// The first location that contains anything counts, even if its value is unusable: a caller must not be able to select
+/// another location by corrupting the first. A body that is not JSON may still be a form.
 fn find<'a>(field: &'a CompiledField, subject: &Subject<'a, '_>) -> Found<'a> {
     let mut nothing = Found::Missing;
     for path in field {
@@ -396,7 +397,7 @@ fn look<'a>(path: &'a CompiledPath, subject: &Subject<'a, '_>) -> Found<'a> {
         CompiledPath::Query(name) => owned(query_value(subject.request.query, name)),
         CompiledPath::Own(slot) => scalar(&subject.own, *slot),
         CompiledPath::Root(slot) => scalar(subject.root, *slot),
-        // A body that is not a form has no such value, and the next place is looked at.
+        // A body that is not a form has no such value, and the next location is tried.
         CompiledPath::Form(name) => owned(Form::new(subject.request.headers, subject.body).value(name)),
         CompiledPath::BodySha256 => owned(Some(hex::encode(subject.content().hash))),
         CompiledPath::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
@@ -418,7 +419,7 @@ fn look<'a>(path: &'a CompiledPath, subject: &Subject<'a, '_>) -> Found<'a> {
     }
 }
 
-/// A scalar, or `true` or `false` as they are written.
+/// A scalar, or `true` or `false` as written.
 fn flag<'a>(reading: &Reading<'a>, slot: usize) -> Found<'a> {
     match reading {
         Reading::Extracted(extracted) => match extracted.raw(slot) {
@@ -474,7 +475,7 @@ fn known_id(parts: &[Option<String>]) -> Result<String, Rejection> {
     Ok(written(&parts))
 }
 
-/// Whether the proof covers whatever place the id comes from.
+/// Whether the proof covers every location that the id may come from.
 fn is_signed(field: &Field, proof: &dyn Prove) -> bool {
     let header = |path: &ValuePath| match path {
         ValuePath::Header(name) => Some(name.clone()),

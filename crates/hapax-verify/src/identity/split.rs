@@ -1,4 +1,4 @@
-//! Taking a request apart that carries several events.
+//! Splits a request that contains several events.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,29 +13,29 @@ use crate::limits::BATCH_EVENTS_MAX;
 use crate::verification::EventBody;
 use crate::{Headers, Rejection, Request, SetupError};
 
-/// How a request is taken apart.
+/// How a request is split.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Split {
-    /// Each element of the array at this place is an event.
+    /// Each element of the array at this location is an event.
     Array {
-        /// Where the array is; the empty pointer is the whole body.
+        /// The pointer to the array; the empty pointer is the whole body.
         at: Pointer,
         /// Whether a body without the array is one event.
         #[serde(default)]
         optional: bool,
-        /// The only content type that is taken apart; every other request is one event.
+        /// The only content type that is split; any other request is one event.
         #[serde(default)]
         content_type: Option<String>,
-        /// The content type of one event by itself, where a batch has another.
+        /// The content type of a single event, if a batch has a different one.
         #[serde(default)]
         event_content_type: Option<String>,
     },
-    /// Events in arrays inside arrays, each delivered as if it had come alone.
+    /// Events in arrays inside arrays, each delivered as if it had been sent alone.
     Nested(Vec<NestedEvents>),
 }
 
-/// A split, ready for use.
+/// A compiled split.
 #[derive(Debug)]
 pub(super) enum Splitter {
     Array {
@@ -49,19 +49,18 @@ pub(super) enum Splitter {
 
 /// One event of a request.
 pub(super) struct Item {
-    /// Its own bytes, which its content is judged by.
+    /// Its own bytes, which determine its content.
     pub(super) own: Range<usize>,
-    /// What a destination is given.
+    /// The body that destinations receive.
     pub(super) body: EventBody,
-    /// Its id and type, where the split knows better than the rule.
+    /// Its id and type, if the split determines them instead of the rule.
     pub(super) known: Option<KnownItem>,
 }
 
-/// What a split says about an event.
+/// The id and type that a split determines.
 pub(super) struct KnownItem {
-    /// The parts of its id; none if it has none.
+    /// The parts of its id; empty if it has none.
     pub(super) id: Vec<Option<String>>,
-    /// Its type.
     pub(super) event_type: Option<String>,
 }
 
@@ -87,7 +86,7 @@ impl Splitter {
         }
     }
 
-    /// The events of a request; `None` if all of it is one.
+    /// The events of a request; `None` if the whole request is one event.
     pub(super) fn split(&self, request: &Request<'_>) -> Result<Option<Vec<Item>>, Rejection> {
         match self {
             Splitter::Nested(nested) => nested.split(request.body).map(Some),
@@ -114,11 +113,11 @@ impl Splitter {
     }
 }
 
-/// Why a body has no items.
+/// Why a body could not be split.
 enum SplitError {
-    /// There is nothing to take apart.
+    /// There is no array to split.
     NoArray(String),
-    /// There is, and it cannot be done.
+    /// There is an array, but it cannot be read.
     Unreadable(String),
 }
 
@@ -140,7 +139,7 @@ fn split_array(pointers: &Pointers, body: &[u8]) -> Result<Vec<Item>, SplitError
     Ok(items.collect())
 }
 
-/// The content type is compared without its parameters.
+/// Compares the content type without its parameters.
 pub(crate) fn has_content_type(headers: &dyn Headers, wanted: &str) -> bool {
     let value = headers.get("content-type").unwrap_or_default();
     let kind = value.split(|byte| *byte == b';').next().unwrap_or_default();
@@ -155,7 +154,7 @@ pub(super) fn elements(array: &str) -> Result<Vec<&str>, serde_json::Error> {
     Ok(elements)
 }
 
-/// Where a slice of a body is in it. The slice must be one.
+/// The range of a slice inside a body. `part` must be a slice of `body`.
 pub(super) fn range_of(part: &str, body: &[u8]) -> Range<usize> {
     let start = (part.as_ptr() as usize).saturating_sub(body.as_ptr() as usize);
     start..start + part.len()

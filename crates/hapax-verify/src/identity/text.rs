@@ -1,4 +1,4 @@
-//! The one text form of an event id; the rules are in the documentation of the parent module.
+//! The text form of an event id; the rules are documented in the parent module.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,14 +10,14 @@ use crate::limits::EVENT_ID_BYTES_MAX;
 const MISSING_PART: &str = "%-";
 const HASH_MARK: &str = "sha256:";
 
-/// What ids begin with that are made here, and how a sender's own id is written that would begin so.
+/// The prefixes of ids that Hapax makes, and how a provider's own id with such a prefix is written.
 const RESERVED: [(&str, &str); 3] = [
     (HASH_MARK, "%73ha256:"),
     (super::UNIDENTIFIED, "%75nidentified:"),
     ("generated:", "%67enerated:"),
 ];
 
-/// The text of an id that comes from one place.
+/// The text of an id from one location.
 pub(super) fn single(id: &str) -> String {
     let mut text = String::with_capacity(id.len());
     escape_into(&mut text, id, |character| {
@@ -26,7 +26,7 @@ pub(super) fn single(id: &str) -> String {
     finish(text)
 }
 
-/// The text of an id that is made of several parts.
+/// The text of an id with several parts.
 pub(super) fn composite(parts: &[Option<Cow<'_, str>>]) -> String {
     let mut text = String::new();
     for (index, part) in parts.iter().enumerate() {
@@ -43,7 +43,8 @@ pub(super) fn composite(parts: &[Option<Cow<'_, str>>]) -> String {
     finish(text)
 }
 
-/// An id as people write it: the parts of a composite joined by `:` and nothing escaped. Two ids may look the same here.
+/// A readable form of an id: the parts of a composite joined with `:`, without escapes. Different ids may look the
+/// same.
 pub fn plain(event_id: &str) -> String {
     let mut bytes = Vec::with_capacity(event_id.len());
     let mut rest = event_id.as_bytes();
@@ -131,7 +132,7 @@ mod tests {
             "{hashed}"
         );
         assert_ne!(hashed, single(&format!("{longest}y")));
-        // The sender cannot choose the text of a hash, nor one that is made here.
+        // A provider can choose neither the text of a hash nor an id with a reserved prefix.
         assert_eq!(single("unidentified:0"), "%75nidentified:0");
         assert_eq!(single("generated:0"), "%67enerated:0");
         assert_ne!(single(&hashed), hashed);
@@ -147,7 +148,7 @@ mod tests {
         );
     }
 
-    /// Reads a text back; that it can be read back in one way only is what injective means.
+    /// Parses a text; injective means that it can be parsed in only one way.
     fn parts_of(text: &str) -> Vec<Option<String>> {
         text.split(':').map(part_of).collect()
     }

@@ -1,8 +1,8 @@
-//! Adyen: payment notifications carry a keyed hash over eight fields in each item; platform webhooks carry one over the
-//! body in a header.
+//! Adyen: each item of a payment notification carries a keyed hash over eight of its fields; platform webhooks carry
+//! one over the body in a header.
 //!
-//! The eight fields are joined without escaping. What no honest item has a `:` in must not have one, so that no one can
-//! move a part of one field into its neighbour and so give an old item a new id.
+//! The eight fields are joined without escaping. Fields that never contain a `:` in genuine items must not contain one,
+//! so that nobody can move part of one field into its neighbour and thereby give an old item a new id.
 
 use aws_lc_rs::hmac::HMAC_SHA256;
 use base64::Engine as _;
@@ -41,7 +41,8 @@ struct Wrapper<'a> {
     item: &'a RawValue,
 }
 
-/// What is signed of an item. A field that occurs twice is an error, so that no one else reads another value of it.
+/// The signed fields of an item. A field that occurs twice is an error, so that no other parser can read a different
+/// value.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Item<'a> {
@@ -118,7 +119,7 @@ impl AdyenProof {
         if items.len() > BATCH_EVENTS_MAX {
             return Err(invalid(PLACE, SignatureProblem::TooMany));
         }
-        // Every item proves itself, so a request without any proves nothing.
+        // Every item proves itself, so a request without items proves nothing.
         let mut first = Err(missing());
         for (index, item) in items.iter().enumerate() {
             let secret = self.check_item(item)?;
@@ -195,7 +196,7 @@ impl Prove for AdyenProof {
 impl Sign for AdyenProof {
     fn sign(&self, delivery: &mut Delivery) {
         let items = items(&delivery.body).unwrap_or_default();
-        // What proves itself already stays as it is, byte for byte: sent again, it is the same event.
+        // Items that are already signed stay as they are, byte for byte: when sent again, they are the same events.
         if !items.is_empty() && items.iter().all(|item| self.check_item(item).is_ok()) {
             return;
         }
@@ -235,14 +236,14 @@ fn item(wrapper: &RawValue) -> Option<Item<'_>> {
     object(wrapper.item.get().as_bytes())
 }
 
-/// The members of a JSON object. A list is none, though the library would read it as the members in their order: whoever
-/// looks for an id by its name would not find it there.
+/// The members of a JSON object. An array is rejected, although the library would read it as the members in their
+/// order: code that looks for an id by its name would not find it there.
 fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Option<T> {
     let is_object = json.trim_ascii_start().starts_with(b"{");
     is_object.then(|| serde_json::from_slice(json).ok()).flatten()
 }
 
-/// The eight fields joined by `:`; nothing if one has a `:` that could be taken for the mark between two.
+/// The eight fields joined with `:`; `None` if one contains a `:` that could be mistaken for a separator.
 fn signed_content(item: &Item<'_>) -> Option<String> {
     let plain = |value: Option<&RawValue>| {
         let value = text(value).unwrap_or_default();
@@ -266,7 +267,7 @@ fn signed_content(item: &Item<'_>) -> Option<String> {
     Some(parts.join(":"))
 }
 
-/// The text of a string, a number, `true` or `false`; nothing for anything else.
+/// The text of a string, a number, `true` or `false`; `None` for anything else.
 fn text(value: Option<&RawValue>) -> Option<String> {
     let raw = value?.get();
     match raw.as_bytes().first() {

@@ -1,7 +1,7 @@
-//! Several ways to prove the same thing: the first that a request has anything of counts, and no other is tried.
+//! Several ways to prove the same thing: the first of which a request has any trace counts, and no other is tried.
 //!
-//! Each secret belongs to every way whose shape it has, so that a source with a signing secret alone cannot be talked
-//! down to a token.
+//! Each secret belongs to every way whose shape it has, so a source with only a signing secret cannot be downgraded to
+//! a token.
 
 use super::{Proof, Prove, Proven, Setup, Stop};
 use crate::identity::ValuePath;
@@ -15,7 +15,7 @@ pub(super) struct AnyProof {
 
 struct Way {
     proof: Box<dyn Prove>,
-    /// For each of its secrets the place among all.
+    /// For each of its secrets, the index among all secrets.
     places: Vec<usize>,
 }
 
@@ -41,7 +41,7 @@ impl AnyProof {
 
     fn way(&self, request: &Request<'_>) -> Option<&Way> {
         let mut present = self.ways.iter().filter(|way| way.proof.applies(request));
-        // A sender may prove itself in two ways at once; what nothing here can check proves nothing.
+        // A provider may prove itself in two ways at once; a way that no configured secret can check is ignored.
         let checkable = present.clone().find(|way| !way.places.is_empty());
         checkable.or_else(|| present.next()).or(self.ways.first())
     }

@@ -1,8 +1,8 @@
 //! Amazon SNS: an RSA signature over fields of the message, by a key whose certificate the message names.
 //!
-//! The name of the certificate is a URL that whoever sends the message chooses, so it must be at an SNS host. A genuine
-//! signature proves only that some topic sent this; which topics may is configured. Only the message text may have line
-//! breaks: with one elsewhere, the same signature would fit a message with another id.
+//! The certificate is named by a URL that the caller chooses, so it must be on an SNS host. A valid signature proves
+//! only that some topic sent the message; the allowed topics are configured. Only the message text may contain line
+//! breaks: with one elsewhere, the same signature would be valid for a message with another id.
 
 use std::borrow::Cow;
 
@@ -23,12 +23,12 @@ const PLACE: &str = "body:/Signature";
 const TOPICS: &str = "topic_arns";
 const TOLERANCE_SECONDS: u32 = 3600;
 const CERTIFICATE_URL: &str = "SigningCertURL";
-/// What the path of a certificate begins with.
+/// The prefix of a certificate's path.
 const CERTIFICATE_PREFIX: &str = "/SimpleNotificationService-";
 
-/// What is signed of a notification, in this order.
+/// The signed fields of a notification, in this order.
 const NOTIFICATION: [&str; 6] = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"];
-/// What is signed when a subscription begins or ends.
+/// The signed fields when a subscription begins or ends.
 const CONFIRMATION: [&str; 7] = [
     "Message",
     "MessageId",
@@ -38,7 +38,7 @@ const CONFIRMATION: [&str; 7] = [
     "TopicArn",
     "Type",
 ];
-/// Everything that is read, signed or not.
+/// All fields that are read, signed or not.
 const FIELDS: [&str; 11] = [
     "Message",
     "MessageId",
@@ -106,7 +106,7 @@ impl AwsSnsProof {
         self.pointers.extract(body).map(Message).map_err(missing)
     }
 
-    /// Signed content, hash and signature.
+    /// The signed content, the hash algorithm and the signature.
     fn parts(message: &Message<'_>) -> Result<(String, Hash, Vec<u8>), Rejection> {
         let signature = message
             .get("Signature")
@@ -123,7 +123,7 @@ impl AwsSnsProof {
         Ok((signed_content(message)?, hash, signature))
     }
 
-    /// The place of the configured key that matches; nothing if the certificate was fetched.
+    /// The index of the configured key that matches; `None` if the certificate was fetched.
     fn check(&self, request: &Request<'_>, message: &Message<'_>) -> Result<Option<usize>, Stop> {
         let (content, hash, signature) = Self::parts(message)?;
         let mismatch = || Stop::Rejected(invalid(PLACE, SignatureProblem::Mismatch));
@@ -163,7 +163,7 @@ impl AwsSnsProof {
 impl Prove for AwsSnsProof {
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
         let message = trace.step("message", self.read(request.body), |_| "it is JSON".to_owned())?;
-        // Before the signature: no one has a certificate fetched without the name of a topic that is configured here.
+        // Checked before the signature: nobody can make us fetch a certificate without naming a configured topic.
         trace.step("topic", self.check_topic(&message), |()| {
             "it is allowed".to_owned()
         })?;
@@ -223,7 +223,7 @@ impl Prove for AwsSnsProof {
 }
 
 impl<'a> Message<'a> {
-    /// A field that is a string.
+    /// The value of a string field.
     fn get(&self, name: &str) -> Option<Cow<'a, str>> {
         let slot = FIELDS.iter().position(|field| *field == name)?;
         let is_string = self.0.raw(slot).is_some_and(|raw| raw.starts_with('"'));
@@ -308,7 +308,7 @@ fn is_region_host(host: &str) -> bool {
     is_host(host) && region.is_some_and(|region| !region.is_empty() && !region.contains('.'))
 }
 
-/// Whose certificate it is: SNS as a whole, or of a region.
+/// Whether a certificate belongs to SNS, globally or in a region.
 fn is_sns_host(name: &str) -> bool {
     matches!(name, "sns.amazonaws.com" | "sns.amazonaws.com.cn") || is_region_host(name)
 }

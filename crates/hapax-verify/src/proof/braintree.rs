@@ -1,7 +1,7 @@
-//! Braintree: a form with a text that is signed under one or more API keys. The text is base64 of XML.
+//! Braintree: a form with a payload that is signed under one or more API keys. The payload is XML in base64.
 //!
-//! What identifies an event is looked up in the XML once it is verified, without a general XML reader: nothing is expanded
-//! and nothing is fetched.
+//! The values that identify an event are extracted from the XML after verification, without a general XML parser:
+//! nothing is expanded and nothing is fetched.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
@@ -74,7 +74,7 @@ impl BraintreeProof {
                 SignatureProblem::Refused("the text is a challenge, and those are signed for anybody");
             return Err(invalid(PLACE, problem));
         }
-        // Some proxies take off the newline at the end, which was signed.
+        // Some proxies remove the final newline, which was signed.
         let endings: [&[u8]; 2] = [b"", b"\n"];
         let matching = |ending: &&[u8]| self.keys.matching(&[payload.as_bytes(), ending], &signature);
         let index = endings.iter().find_map(matching);
@@ -82,7 +82,7 @@ impl BraintreeProof {
         Ok((index, payload))
     }
 
-    /// The signature beside our public key: `key|signature`, several joined by `&`.
+    /// The signature for our public key: `key|signature`, several joined with `&`.
     fn own_signature(&self, signatures: &str) -> Result<Vec<u8>, Rejection> {
         let pairs = signatures.split('&').take(SIGNATURES_MAX);
         let mut pairs = pairs.filter_map(|pair| pair.split_once('|'));
@@ -133,7 +133,7 @@ impl Prove for BraintreeProof {
 }
 
 impl Sign for BraintreeProof {
-    /// The body of a delivery that is not signed yet is the XML.
+    /// The body of an unsigned delivery is the XML.
     fn sign(&self, delivery: &mut Delivery) {
         let payload = format!("{}\n", STANDARD.encode(&delivery.body));
         let signature = hex::encode(self.keys.hash(&[payload.as_bytes()]));
@@ -146,8 +146,8 @@ impl Sign for BraintreeProof {
     }
 }
 
-/// Kind, timestamp and the subject's id, as far as the XML has them, and the hash of the XML: the form around it is not
-/// signed, and names a signature for each key.
+/// The kind, the timestamp and the subject's id, as far as the XML has them, and the hash of the XML. The form around
+/// it is not signed, and contains a signature for each key.
 fn facts(payload: &str) -> Vec<(&'static str, String)> {
     let encoded: String = payload.split('\n').collect();
     let xml = STANDARD
@@ -163,7 +163,7 @@ fn facts(payload: &str) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The text of the first element with this name that has nothing but text.
+/// The text of the first element with this name that contains only text.
 fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let (opening, closing) = (format!("<{name}"), format!("</{name}>"));
     let mut rest = xml;

@@ -1,14 +1,14 @@
-//! The parts of an X.509 certificate that matter here: how long it is valid, whose it is, and its public key.
+//! The relevant parts of an X.509 certificate: its validity, its subject and its public key.
 //!
-//! Certificates of signers come alone, without the ones above them, so no chain can be checked: that the certificate is
-//! genuine rests on the host it is fetched from. The reader walks DER strictly and stops at the first oddity.
+//! Signers' certificates come without their issuers, so no chain can be checked: trust rests on the host that the
+//! certificate was fetched from. The parser reads DER strictly and stops at the first irregularity.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::instant::{decimal, unix_seconds};
 
-/// The largest certificate that is read.
+/// The maximum size of a certificate, in bytes.
 const CERTIFICATE_BYTES_MAX: usize = 16 * 1024;
 
 const SEQUENCE: u8 = 0x30;
@@ -18,29 +18,29 @@ const OBJECT_ID: u8 = 0x06;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const VERSION: u8 = 0xa0;
-/// Printable, UTF-8 and IA5 strings: the kinds that host names are written in.
+/// Printable, UTF-8 and IA5 strings: the types in which host names are written.
 const STRINGS: [u8; 3] = [0x13, 0x0c, 0x16];
 /// 2.5.4.3
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
-/// A certificate, read and not yet trusted.
+/// A parsed certificate, not yet trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Certificate {
     /// The public key as a `SubjectPublicKeyInfo` in DER.
     pub(super) public_key: Vec<u8>,
-    /// The only common name of its subject; nothing if there is none or several.
+    /// The only common name of its subject; `None` if there is none or more than one.
     pub(super) common_name: Option<String>,
     not_before: i64,
     not_after: i64,
 }
 
 impl Certificate {
-    /// The first certificate of a PEM text.
+    /// The first certificate in a PEM text.
     pub(super) fn from_pem(text: &str) -> Option<Self> {
         Self::from_der(&pem_block(text, "CERTIFICATE")?)
     }
 
-    /// Whether it is valid at this time, in unix seconds.
+    /// Whether it is valid at this time, in Unix seconds.
     pub(super) fn is_valid_at(&self, time: i64) -> bool {
         (self.not_before..=self.not_after).contains(&time)
     }
@@ -84,11 +84,10 @@ pub(crate) fn pem_block(text: &str, label: &str) -> Option<Vec<u8>> {
     STANDARD.decode(encoded).ok()
 }
 
-/// What is left to read of some DER.
+/// The unread rest of some DER.
 #[derive(Clone, Copy)]
 struct Reader<'a>(&'a [u8]);
 
-/// One element.
 struct Element<'a> {
     content: &'a [u8],
     whole: &'a [u8],
@@ -109,7 +108,7 @@ impl<'a> Reader<'a> {
             short @ 0..=0x7f => (2, usize::from(short)),
             0x81 => (3, usize::from(*all.get(2)?)),
             0x82 => (4, usize::from(*all.get(2)?) << 8 | usize::from(*all.get(3)?)),
-            // Nothing longer fits into what is read at all.
+            // A longer length exceeds the maximum size.
             _ => return None,
         };
         let (whole, rest) = all.split_at_checked(header + length)?;
@@ -120,7 +119,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Goes into the next element; returns its inside and what follows it.
+    /// Enters the next element; returns its content and what follows it.
     fn enter(mut self, tag: u8) -> Option<(Reader<'a>, Reader<'a>)> {
         let inside = Reader(self.take(tag)?.content);
         Some((inside, self))
@@ -131,7 +130,7 @@ fn only(mut names: Vec<String>) -> Option<String> {
     (names.len() == 1).then(|| names.pop()).flatten()
 }
 
-/// Every common name of a subject.
+/// All common names of a subject.
 fn common_names(mut subject: Reader<'_>) -> Option<Vec<String>> {
     let mut found = Vec::new();
     while subject.peek().is_some() {

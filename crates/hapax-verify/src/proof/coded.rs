@@ -1,4 +1,4 @@
-//! The proofs that are code: senders whose way of signing no [`Scheme`](crate::Scheme) describes. One file each.
+//! Proofs that are code: providers whose signatures no [`Scheme`](crate::Scheme) can describe. One file each.
 
 use serde::Deserialize;
 
@@ -6,62 +6,62 @@ use super::{Prove, Setup, adyen, aws_sns, braintree, contentful, hubspot, mailgu
 use crate::sign::{SecretPair, Sign};
 use crate::{Options, SetupError};
 
-/// A sender that signs in a way of its own.
+/// A provider with its own way of signing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coded {
-    /// Fields of each payment item, or the body of a platform webhook.
+    /// Signs fields of each payment item, or the body of a platform webhook.
     Adyen,
-    /// Fields of the message, with a key whose certificate the message names.
+    /// Signs fields of the message, with a key whose certificate the message names.
     AwsSns,
-    /// A form with a signed text that holds XML.
+    /// Sends a form with a signed payload that contains XML.
     Braintree,
-    /// The request in a canonical form.
+    /// Signs the request in a canonical form.
     Contentful,
-    /// Method, URL, body and timestamp.
+    /// Signs method, URL, body and timestamp.
     Hubspot,
-    /// A timestamp and a token inside the body.
+    /// Signs a timestamp and a token inside the body.
     Mailgun,
-    /// The checksum of the body, with a key whose certificate a header names.
+    /// Signs a checksum of the body, with a key whose certificate a header names.
     Paypal,
-    /// A token that names the hash of the body, with a key that is asked for.
+    /// Sends a token that names the hash of the body, with a key that is fetched.
     Plaid,
-    /// The URL and the fields of the form.
+    /// Signs the URL and the fields of the form.
     Twilio,
 }
 
-/// What the code of a proof offers.
+/// The interface of a proof that is code.
 pub(crate) trait Code {
-    /// The proof with its secrets.
+    /// Compiles the proof with its secrets.
     fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError>;
 
-    /// What the sender does.
+    /// Creates a signer that acts as the provider.
     fn signer(&self, secret: &str, options: &Options) -> Result<Box<dyn Sign>, SetupError>;
 
-    /// What it is, in a few words.
+    /// A short description.
     fn summary(&self) -> &'static str;
 
-    /// The headers that hold the proof, in lower case; none where it is in the body.
+    /// The headers that hold the proof, in lower case; empty if it is in the body.
     fn headers(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The fields of a body that prove who sent it and fit another body as well.
+    /// The fields of a body that prove who sent it and would be valid with another body as well.
     fn body_credentials(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// How far a signed timestamp may usually be off; nothing where none is checked.
+    /// The default tolerance for a signed timestamp; `None` if none is checked.
     fn tolerance_seconds(&self) -> Option<u32> {
         None
     }
 
-    /// Whether the public URL is part of what is signed.
+    /// Whether the public URL is signed.
     fn covers_url(&self) -> bool {
         false
     }
 
-    /// A fresh secret, from the caller's randomness.
+    /// A new secret, from the caller's randomness.
     fn secret_pair(&self, random: &[u8; 32]) -> SecretPair {
         SecretPair::shared(hex::encode(random))
     }

@@ -1,7 +1,7 @@
-//! Contentful: a keyed hash over the request in a canonical form, with the headers that a header of its own lists.
+//! Contentful: a keyed hash over the request in a canonical form, including the headers that a separate header lists.
 //!
-//! The list comes with the request. It must contain the timestamp and itself, or else someone could drop the timestamp
-//! from it and choose another.
+//! The list comes with the request. It must contain the timestamp and itself; otherwise someone could remove the
+//! timestamp from it and choose another.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{Encoding, Headers, Options, Rejection, Request, SetupError, Signatur
 const SIGNATURE: &str = "x-contentful-signature";
 const SIGNED_HEADERS: &str = "x-contentful-signed-headers";
 const TIMESTAMP: &str = "x-contentful-timestamp";
-/// An age of exactly this is too old already.
+/// A request of exactly this age is already too old.
 const LIFETIME_SECONDS: u32 = 30;
 
 pub(super) struct Contentful;
@@ -96,7 +96,7 @@ impl Prove for ContentfulProof {
 
     fn covers(&self, place: &ValuePath) -> bool {
         match place.origin() {
-            // Which headers are covered is up to each request.
+            // Each request decides which other headers are covered.
             Origin::Header(name) => name == TIMESTAMP,
             Origin::Url | Origin::Body => true,
         }
@@ -105,8 +105,8 @@ impl Prove for ContentfulProof {
 
 impl Sign for ContentfulProof {
     fn sign(&self, delivery: &mut Delivery) {
-        // What was signed before is signed again: a list with itself twice, or with a signature, is refused by the official
-        // library.
+        // The delivery may have been signed before: the official library refuses a list that contains itself twice or
+        // contains a signature.
         let is_proof = |name: &str| {
             [SIGNATURE, SIGNED_HEADERS]
                 .iter()
@@ -126,7 +126,7 @@ impl Sign for ContentfulProof {
     }
 }
 
-/// The listed headers in order, as `name:value` joined by `;`.
+/// The listed headers in order, as `name:value` joined with `;`.
 fn listed_headers(list: &str, headers: &(impl Headers + ?Sized)) -> Result<String, Rejection> {
     let names: Vec<String> = list
         .split(',')
@@ -158,7 +158,7 @@ fn canonical_start(method: &str, path: &str, headers: &str) -> String {
     format!("{method}\n{}\n{headers}\n", canonical_path(path))
 }
 
-/// Path and query of a URL, as they are.
+/// The path and query of a URL, unchanged.
 fn path_of(url: &str) -> Option<&str> {
     let host = url.find("://")? + 3;
     let rest = url.get(host..)?;
@@ -168,7 +168,7 @@ fn path_of(url: &str) -> Option<&str> {
     )
 }
 
-/// The query is escaped as a whole, and then everything is once more, as Contentful's own code does.
+/// The query is escaped as a whole, and then everything is escaped once more, as in Contentful's own code.
 fn canonical_path(path: &str) -> String {
     let mut pieces = path.split('?');
     let (path, query) = (
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(canonical_path("/a?"), "/a");
     }
 
-    /// Even where the sender's own key has signed such a list.
+    /// Even if the provider's own key has signed such a list.
     #[test]
     fn a_list_without_the_timestamp_or_itself_is_refused() {
         let headers = vec![(TIMESTAMP, "1"), (SIGNED_HEADERS, "x"), ("a", "b")];

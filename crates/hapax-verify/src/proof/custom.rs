@@ -1,4 +1,4 @@
-//! A source's own way of proof, as `hapax.toml` writes it: a signature by a scheme, a token, or a signed token.
+//! A source's own kind of proof, as configured in `hapax.toml`: a signature scheme, a token, or a signed token.
 
 use super::{BodyHashClaim, JwtAlgorithm, JwtRule, Proof, TokenPath, TokenRule};
 use crate::scheme::{KeyEncoding, header_name, tolerance_seconds};

@@ -1,7 +1,7 @@
 //! HubSpot, version 3: a keyed hash over method, URL, body and a timestamp in milliseconds.
 //!
-//! Versions 1 and 2 hash the secret and the rest without a key, which lets anyone who has seen one request extend it; they
-//! are not looked at.
+//! Versions 1 and 2 hash the secret together with the rest without a key, so anyone who has seen one request can extend
+//! it. They are ignored.
 
 use aws_lc_rs::hmac::HMAC_SHA256;
 use base64::Engine as _;
@@ -19,7 +19,7 @@ const SIGNATURE: &str = "x-hubspot-signature-v3";
 const TIMESTAMP: &str = "x-hubspot-request-timestamp";
 const TOLERANCE_SECONDS: u32 = 300;
 
-/// What HubSpot signs as it is, though the URL has it percent-encoded.
+/// Characters that HubSpot signs unescaped although the URL has them percent-encoded.
 const DECODED: [(&str, &str); 12] = [
     ("%3A", ":"),
     ("%2F", "/"),

@@ -1,15 +1,15 @@
-//! Signed times that are not plain unix seconds, and how near they are to the time of arrival.
+//! Signed times that are not plain Unix seconds, and their distance from the time of arrival.
 
 use crate::limits::TOLERANCE_SECONDS_MAX;
 use crate::{Options, Rejection, SetupError};
 
-/// The option that widens or narrows a tolerance.
+/// The option that overrides a tolerance.
 const TOLERANCE_OPTION: &str = "tolerance_seconds";
 
-/// The longest text of a time, with nanoseconds and an offset.
+/// The maximum length of a time, with nanoseconds and an offset.
 const TEXT_BYTES_MAX: usize = 40;
 
-/// The tolerance of a source, or the sender's usual one, which may be wider than any other.
+/// The source's tolerance, or the provider's default, which may exceed the general maximum.
 pub(super) fn tolerance(options: &Options, usual: u32) -> Result<u32, SetupError> {
     let Some(text) = options.text(TOLERANCE_OPTION) else {
         return Ok(usual);
@@ -23,7 +23,7 @@ pub(super) fn tolerance(options: &Options, usual: u32) -> Result<u32, SetupError
         })
 }
 
-/// The signed time, if it is near enough; the edge still is.
+/// The signed time, if it is within the tolerance, limits included.
 pub(super) fn near(signed_at: Option<i64>, received_at: i64, tolerance: u32) -> Result<i64, Rejection> {
     signed_at
         .filter(|at| received_at.abs_diff(*at) <= u64::from(tolerance))
@@ -40,7 +40,7 @@ pub(super) fn decimal(text: &str) -> Option<i64> {
     plausible.then(|| text.parse().ok()).flatten()
 }
 
-/// Unix seconds of a time such as `2025-12-31T23:59:59.121Z` or `…+02:00`.
+/// The Unix seconds of a time such as `2025-12-31T23:59:59.121Z` or `…+02:00`.
 pub(super) fn rfc3339(text: &str) -> Option<i64> {
     if !text.is_ascii() || text.len() > TEXT_BYTES_MAX {
         return None;
@@ -62,7 +62,7 @@ pub(super) fn rfc3339(text: &str) -> Option<i64> {
     Some(seconds - offset(without_fraction(rest)?)?)
 }
 
-/// The text of unix seconds, in UTC.
+/// Formats Unix seconds in UTC.
 pub(super) fn rfc3339_text(seconds: i64) -> String {
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // Days are counted from 1 March of year 0, so that a leap day is the last of its year.
@@ -78,12 +78,12 @@ pub(super) fn rfc3339_text(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The same with milliseconds, for senders whose own libraries take no time without them.
+/// The same with milliseconds, for providers whose own libraries require them.
 pub(super) fn rfc3339_milliseconds_text(seconds: i64) -> String {
     rfc3339_text(seconds).replace('Z', ".000Z")
 }
 
-/// Unix seconds of year, month, day, hour, minute and second.
+/// The Unix seconds of a year, month, day, hour, minute and second.
 pub(super) fn unix_seconds([year, month, day, hour, minute, second]: [i64; 6]) -> Option<i64> {
     let plausible = (1..=12).contains(&month)
         && (1..=31).contains(&day)
@@ -93,7 +93,7 @@ pub(super) fn unix_seconds([year, month, day, hour, minute, second]: [i64; 6]) -
     if !plausible {
         return None;
     }
-    // The year begins in March here, so that a leap day is its last.
+    // Here the year begins in March, so that a leap day is its last day.
     let from_march = (month + 9) % 12;
     let year = year - i64::from(month <= 2);
     let day_of_year = (153 * from_march + 2) / 5 + day - 1;

@@ -1,6 +1,7 @@
-//! A JSON Web Token that is sent along: it says who made it and when, and, where a claim names its hash, over which body.
+//! A JSON Web Token sent with the request: it states who issued it and when, and, if a claim contains a hash, for which
+//! body.
 //!
-//! The algorithm is the source's to choose. A token that names another is refused before anything else of it is looked at.
+//! The source determines the algorithm. A token that names another is refused before anything else in it is read.
 
 mod compact;
 mod key;
@@ -25,30 +26,30 @@ use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, Rejection, Request, SetupError, SignatureProblem};
 
-/// How long a token that is made here may be used.
+/// The lifetime of tokens that are signed here.
 const LIFETIME_SECONDS: i64 = 300;
 
 /// How a token is checked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JwtRule {
-    /// Where it is.
+    /// Where the token is.
     pub path: TokenPath,
-    /// How it is signed.
+    /// The algorithm it must be signed with.
     pub algorithm: JwtAlgorithm,
-    /// How a shared secret's text becomes key bytes.
+    /// How the text of a shared secret is decoded into key bytes.
     #[serde(default)]
     pub key: KeyEncoding,
-    /// Who has to have made it (`iss`).
+    /// The required issuer (`iss`).
     #[serde(default)]
     pub issuer: Option<String>,
-    /// Whom it has to be for (`aud`).
+    /// The required audience (`aud`).
     #[serde(default)]
     pub audience: Option<String>,
-    /// The claim that names the body's hash. Without one, the token covers no body.
+    /// The claim with the body's hash. Without it, the token does not cover the body.
     #[serde(default)]
     pub body_hash: Option<BodyHashClaim>,
-    /// How far clocks may differ; and how old a token may be that does not say when it ends.
+    /// How far clocks may differ, and the maximum age of a token without an expiry.
     pub tolerance_seconds: u32,
 }
 
@@ -56,13 +57,13 @@ pub struct JwtRule {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BodyHashClaim {
-    /// Its name.
+    /// The name of the claim.
     pub claim: String,
-    /// How the hash is written. Base64 may be that of URLs.
+    /// The encoding of the hash. Base64 may use the URL-safe alphabet.
     pub encoding: Encoding,
 }
 
-/// How a token is signed.
+/// The algorithm of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum JwtAlgorithm {
@@ -83,7 +84,7 @@ impl JwtAlgorithm {
         }
     }
 
-    /// Why another is refused.
+    /// Why another algorithm is refused.
     pub(super) fn only(self) -> &'static str {
         match self {
             JwtAlgorithm::Hs256 => "only HS256 is",
@@ -105,7 +106,7 @@ impl JwtRule {
 }
 
 impl BodyHashClaim {
-    /// Whether the claim names this body.
+    /// Whether the claim contains the hash of this body.
     fn names(&self, claims: &Map<String, Value>, body: &[u8]) -> bool {
         let text = claims
             .get(&self.claim)
@@ -148,7 +149,7 @@ impl JwtProof {
         invalid(&self.rule.path.name(), problem)
     }
 
-    /// Which secret the token is signed with, and what it says.
+    /// The index of the secret that the token is signed with, and its claims.
     fn check(&self, request: &Request<'_>) -> Result<(usize, Map<String, Value>), Rejection> {
         let token = self
             .rule
@@ -170,8 +171,8 @@ impl JwtProof {
         Ok((index, claims))
     }
 
-    /// When it was made, if it may be used now. One that says neither when it was made nor when it ends could be used for
-    /// ever, and is refused.
+    /// When the token was issued, if it is valid now. A token with neither an issue time nor an expiry would be valid
+    /// forever, and is refused.
     fn check_time(&self, claims: &Map<String, Value>, now: i64) -> Result<Option<i64>, Rejection> {
         let tolerance = i64::from(self.rule.tolerance_seconds);
         let time = |name: &str| match claims.get(name) {
@@ -197,7 +198,7 @@ impl JwtProof {
         }
     }
 
-    /// Whether it was made by the right issuer, for us.
+    /// Whether the issuer and the audience are the required ones.
     fn check_parties(&self, claims: &Map<String, Value>) -> Result<(), Rejection> {
         let says = |name: &str, wanted: &str| match claims.get(name) {
             Some(Value::String(text)) => text == wanted,
@@ -264,7 +265,7 @@ impl Prove for JwtProof {
     }
 }
 
-/// Seconds, perhaps with a fraction.
+/// Seconds, possibly with a fraction.
 fn unix_seconds(value: &Value) -> Option<i64> {
     value
         .as_i64()

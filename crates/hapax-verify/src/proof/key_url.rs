@@ -1,9 +1,10 @@
-//! URLs that a request names for a key, checked before anyone calls them.
+//! URLs of keys that a request names, checked before they are called.
 //!
-//! Whoever sends a request chooses such a URL. Only one plain form passes: `https`, a host name in lower case, no user, no
-//! port, a path of ordinary characters and nothing after it. What a lenient parser might read otherwise is refused.
+//! The caller chooses such a URL. Only one plain form is accepted: `https`, a host name in lower case, no user, no
+//! port, a path of ordinary characters and nothing after it. Anything that a lenient parser might read differently is
+//! refused.
 
-/// The longest URL of a key.
+/// The maximum length of a key's URL.
 const URL_BYTES_MAX: usize = 512;
 
 /// The host and the path of a URL in the plain form.
@@ -28,7 +29,7 @@ pub(super) fn is_host(host: &str) -> bool {
     host.contains('.') && host.split('.').all(label)
 }
 
-/// Whether all of it is hex digits, in lower case.
+/// Whether the text consists of lower-case hexadecimal digits.
 pub(super) fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

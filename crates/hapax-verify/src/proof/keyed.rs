@@ -1,4 +1,4 @@
-//! Keyed hashes under several secrets, of which any may match.
+//! Keyed hashes under several secrets, any of which may match.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -7,7 +7,7 @@ use crate::SetupError;
 use crate::limits::SECRETS_MAX;
 use crate::setup::SecretProblem;
 
-/// The keys of all secrets, made ready once.
+/// The keys of all secrets, prepared once.
 pub(super) struct KeyedHashes {
     keys: Vec<hmac::Key>,
 }
@@ -26,7 +26,7 @@ impl KeyedHashes {
         self.keys.len()
     }
 
-    /// The place of the first secret under which the parts have this hash. The comparison takes constant time.
+    /// The index of the first secret under which the parts have this hash. The comparison takes constant time.
     pub(super) fn matching(&self, parts: &[&[u8]], hash: &[u8]) -> Option<usize> {
         let matches = |key: &hmac::Key| verify_slices_are_equal(tag(key, parts).as_ref(), hash).is_ok();
         self.keys.iter().position(matches)
@@ -39,7 +39,7 @@ impl KeyedHashes {
     }
 }
 
-/// Makes something of each secret, or says which one cannot be used.
+/// Converts each secret, or reports which one is invalid.
 pub(super) fn each_secret<T>(
     secrets: &[&str],
     make: impl Fn(&str) -> Result<T, SecretProblem>,
@@ -56,7 +56,7 @@ pub(super) fn each_secret<T>(
     secrets.iter().enumerate().map(one).collect()
 }
 
-/// The secret's text is the key.
+/// Uses the secret's text as the key.
 pub(super) fn text_key(secret: &str) -> Result<Vec<u8>, SecretProblem> {
     if secret.is_empty() {
         return Err(SecretProblem::Empty);

@@ -1,6 +1,7 @@
 //! Mailgun: a keyed hash over a timestamp and a token, all three inside the body.
 //!
-//! Nothing else of the body is covered, so the event itself is only as genuine as the connection it came over.
+//! Nothing else in the body is covered, so the event itself is only as trustworthy as the connection that it arrived
+//! over.
 
 use aws_lc_rs::hmac::HMAC_SHA256;
 
@@ -59,7 +60,8 @@ impl Code for Mailgun {
 }
 
 impl MailgunProof {
-    /// Timestamp, token and signature: of a JSON body, or else of a form. A message with attachments is one in parts.
+    /// The timestamp, token and signature, from a JSON body or else from a form. A message with attachments is a
+    /// multipart form.
     fn parts(&self, request: &Request<'_>) -> Result<[String; 3], Rejection> {
         let found = match self.pointers.extract(request.body) {
             Ok(json) => [0, 1, 2].map(|slot| Some(json.scalar(slot).ok()??.into_owned())),
@@ -76,7 +78,7 @@ impl MailgunProof {
     fn check(&self, [timestamp, token, signature]: &[String; 3]) -> Result<usize, Rejection> {
         let undecodable = |_| invalid(PLACE, SignatureProblem::NotDecodable(Encoding::Hex));
         let signature = hex::decode(signature).map_err(undecodable)?;
-        // The two stand one after the other without a mark between them, so the first has its usual length.
+        // Both are concatenated without a separator, so the timestamp must have its usual length.
         if timestamp.len() != TIMESTAMP_DIGITS || instant::decimal(timestamp).is_none() {
             return Err(invalid(PLACE, SignatureProblem::Unreadable));
         }
@@ -128,7 +130,7 @@ struct MailgunSigner(KeyedHashes);
 impl Sign for MailgunSigner {
     fn sign(&self, delivery: &mut Delivery) {
         let timestamp = delivery.timestamp.to_string();
-        // Mailgun's tokens are fifty random characters; a test delivery needs one that is its own.
+        // Mailgun's tokens are fifty random characters; a test delivery needs a unique one.
         let token = format!("token-of-{}", delivery.id);
         let signature = hex::encode(self.0.hash(&[timestamp.as_bytes(), token.as_bytes()]));
         let Ok(mut body) = serde_json::from_slice::<serde_json::Value>(&delivery.body) else {
@@ -169,7 +171,7 @@ mod tests {
         assert!(!accepts(&narrow, 1_000_000_061));
     }
 
-    /// A digit that moves from the token into the timestamp would make an old signature fresh.
+    /// A digit moved from the token into the timestamp would make an old signature fresh.
     #[test]
     fn a_digit_cannot_be_moved_between_timestamp_and_token() {
         let keys = KeyedHashes::new(HMAC_SHA256, &["key"], text_key).unwrap();

@@ -1,9 +1,9 @@
 //! PayPal: an RSA signature over the transmission's id and time, the webhook's id and the CRC-32 of the body, by a key
 //! whose certificate a header names.
 //!
-//! A checksum is not a hash: whoever holds one signed delivery can make another body with the same checksum. So nothing in
-//! the body counts as signed here, a transmission is accepted only for as long as PayPal repeats it, and the caller is
-//! told its id to remember the body by.
+//! A checksum is not a hash: anyone who has one signed delivery can construct another body with the same checksum. So
+//! nothing in the body counts as signed, a transmission is accepted only for as long as PayPal retries it, and the
+//! caller receives its id in order to remember the body that came with it.
 
 mod account;
 mod crc32;
@@ -31,18 +31,19 @@ const CERTIFICATE_URL: &str = "paypal-cert-url";
 const ALGORITHM: &str = "paypal-auth-algo";
 const ALGORITHM_NAME: &str = "SHA256withRSA";
 const WEBHOOK_ID: &str = "webhook_id";
-/// What the path of a certificate begins with.
+/// The prefix of a certificate's path.
 const CERTIFICATE_PREFIX: &str = "/v1/notifications/certs/CERT-";
-/// The longest name of a certificate, in groups of eight hex digits; PayPal's have three.
+/// The maximum length of a certificate's name, in groups of eight hexadecimal digits; PayPal uses three.
 const CERTIFICATE_GROUPS_MAX: usize = 4;
-/// Where its certificates are.
+/// The hosts of its certificates.
 const HOSTS: [&str; 4] = [
     "api.paypal.com",
     "api.sandbox.paypal.com",
     "api-m.paypal.com",
     "api-m.sandbox.paypal.com",
 ];
-/// An hour more than the three days for which PayPal repeats a transmission, under the id and time of its first attempt.
+/// One hour more than the three days for which PayPal retries a transmission, under the id and time of its first
+/// attempt.
 const TOLERANCE_SECONDS: u32 = 73 * 3600;
 
 pub(super) struct Paypal;
@@ -51,11 +52,11 @@ struct PaypalProof {
     keys: Vec<RsaKey>,
     webhook_id: String,
     tolerance: u32,
-    /// Who asks PayPal about each transmission, where that is wanted.
+    /// The account with which PayPal is asked about each transmission, if configured.
     account: Option<Account>,
 }
 
-/// What a request says of its transmission.
+/// A request's claims about its transmission.
 struct Claims<'a> {
     id: &'a str,
     time: &'a str,
@@ -114,7 +115,7 @@ impl<'a> Claims<'a> {
 }
 
 impl PaypalProof {
-    /// The place of the configured key that matches; nothing if the certificate was fetched.
+    /// The index of the configured key that matches; `None` if the certificate was fetched.
     fn check(&self, request: &Request<'_>, claims: &Claims<'_>) -> Result<Option<usize>, Stop> {
         let undecodable = |_| invalid(SIGNATURE, SignatureProblem::NotDecodable(Encoding::Base64));
         let signature = STANDARD.decode(claims.signature).map_err(undecodable)?;
@@ -196,7 +197,7 @@ impl Prove for PaypalProof {
     }
 }
 
-/// Writes down how a step ended, unless it waits for a key.
+/// Records the result of a step, unless it waits for a key.
 fn traced<T>(
     trace: &mut Trace<'_>,
     name: &'static str,
@@ -254,7 +255,7 @@ fn is_certificate_url(url: &str) -> bool {
     })
 }
 
-/// `paypal.com` and everything below it.
+/// `paypal.com` and its subdomains.
 fn is_paypal_host(host: &str) -> bool {
     is_host(host) && (host == "paypal.com" || host.ends_with(".paypal.com"))
 }

@@ -1,6 +1,6 @@
-//! Plaid: a signed token that names the hash of the body, by a key that is asked for by its id.
+//! Plaid: a signed token that names the hash of the body, by a key that is fetched by its id.
 //!
-//! The algorithm is fixed. A token that names another is refused before anything else of it is looked at.
+//! The algorithm is fixed. A token that names another is refused before anything else in it is read.
 
 mod jwk;
 
@@ -29,7 +29,7 @@ use crate::{KeyKind, KeyRequest, Options, Question, Rejection, Request, SetupErr
 
 const HEADER: &str = "plaid-verification";
 const TOLERANCE_SECONDS: u32 = 300;
-/// The longest id of a key.
+/// The maximum length of a key id.
 const KEY_ID_BYTES_MAX: usize = 64;
 const NOT_PLAIDS: &str = "its id is not one of Plaid's";
 const ENVIRONMENTS: [&str; 3] = ["production", "sandbox", "development"];
@@ -41,7 +41,7 @@ struct PlaidProof {
     account: Option<Account>,
 }
 
-/// What Plaid wants to see before it hands out a key.
+/// The credentials that Plaid requires before it returns a key.
 struct Account {
     client_id: String,
     client_secret: String,
@@ -170,7 +170,7 @@ impl Prove for PlaidProof {
     }
 }
 
-/// The id of the key, if it can be one.
+/// The id of the key, if it is well-formed.
 fn key_id<'t>(token: &'t Compact<'_>) -> Result<&'t str, Rejection> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_id = |id: &&str| !id.is_empty() && id.len() <= KEY_ID_BYTES_MAX && id.bytes().all(plain);

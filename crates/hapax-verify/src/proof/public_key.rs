@@ -1,4 +1,4 @@
-//! Public keys of senders that sign with a private one: as a certificate, as PEM, or as DER in base64.
+//! Public keys of providers that sign with a private key: as a certificate, as PEM, or as DER in base64.
 
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
@@ -15,21 +15,21 @@ use crate::Rejection;
 use crate::setup::SecretProblem;
 use crate::sign::SecretPair;
 
-/// The hash that an RSA signature is made over.
+/// The hash function of an RSA signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hash {
     Sha1,
     Sha256,
 }
 
-/// An RSA key that was configured.
+/// A configured RSA key.
 pub(super) struct RsaKey {
     public_key: Vec<u8>,
     certificate: Option<Certificate>,
 }
 
 impl RsaKey {
-    /// From what is configured: a PEM certificate, a PEM public key, or either in base64 alone.
+    /// Reads a configured key: a PEM certificate, a PEM public key, or either in plain base64.
     pub(super) fn from_secret(secret: &str) -> Result<Self, SecretProblem> {
         let certificate = Certificate::from_pem(secret);
         let public_key = match &certificate {
@@ -46,7 +46,7 @@ impl RsaKey {
         })
     }
 
-    /// Whether it may be used at this time; a bare key always may.
+    /// Whether it is valid at this time; a bare key always is.
     pub(super) fn is_valid_at(&self, time: i64) -> bool {
         let certificate = self.certificate.as_ref();
         certificate.is_none_or(|certificate| certificate.is_valid_at(time))
@@ -57,17 +57,17 @@ impl RsaKey {
     }
 }
 
-/// The bytes of a public key as it is configured: PEM, or DER in base64.
+/// The bytes of a configured public key: PEM, or DER in base64.
 pub(super) fn public_der(secret: &str) -> Option<Vec<u8>> {
     pem_block(secret, "PUBLIC KEY").or_else(|| STANDARD.decode(secret.trim()).ok())
 }
 
-/// The same of a private key.
+/// The bytes of a private key: PEM, or DER in base64.
 pub(super) fn private_der(secret: &str) -> Option<Vec<u8>> {
     pem_block(secret, "PRIVATE KEY").or_else(|| STANDARD.decode(secret.trim()).ok())
 }
 
-/// Whether a signature is that of this key. A key of less than 2048 bits verifies nothing.
+/// Whether a signature was made by this key. A key of less than 2048 bits verifies nothing.
 pub(super) fn rsa_verifies(public_key: &[u8], hash: Hash, message: &[u8], signature: &[u8]) -> bool {
     let algorithm = match hash {
         Hash::Sha1 => &RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
@@ -77,7 +77,7 @@ pub(super) fn rsa_verifies(public_key: &[u8], hash: Hash, message: &[u8], signat
     key.is_ok_and(|key| key.verify_sig(message, signature).is_ok())
 }
 
-/// A fetched certificate that is valid now and is the sender's.
+/// A fetched certificate that is valid now and belongs to the provider.
 pub(super) fn fetched_certificate(
     pem: &[u8],
     now: i64,
@@ -115,7 +115,7 @@ impl RsaSigningKey {
         STANDARD.encode(self.signature(message))
     }
 
-    /// The signature; empty if the library cannot make one, which verifies nowhere.
+    /// The signature; empty, and thus invalid, if the library cannot make one.
     pub(super) fn signature(&self, message: &[u8]) -> Vec<u8> {
         let mut signature = vec![0; self.0.public_modulus_len()];
         let signed = self
@@ -125,7 +125,7 @@ impl RsaSigningKey {
     }
 }
 
-/// A fresh RSA key. The library takes the randomness from the system, not from the caller.
+/// A new RSA key. The library takes the randomness from the system, not from the caller.
 pub(super) fn rsa_pair() -> SecretPair {
     let halves = || {
         let pair = KeyPair::generate(KeySize::Rsa2048).ok()?;

@@ -1,7 +1,7 @@
-//! A signature that is described by data: a [`Scheme`] and secrets, compiled.
+//! A signature described by data: a [`Scheme`] and secrets, compiled.
 //!
-//! The order is fixed: find the signature, check it over the raw bytes, check the time it was made at. A timestamp is
-//! judged after the signature, so `timestamp_out_of_range` always means a genuine but late (or early) delivery, never a
+//! The order is fixed: find the signature, verify it over the raw bytes, then check its timestamp. Because the
+//! signature is verified first, `timestamp_out_of_range` always means a genuine but late (or early) delivery, never a
 //! forged one.
 
 mod border;
@@ -29,13 +29,13 @@ use crate::{Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
 pub(crate) struct SignatureProof {
     scheme: Scheme,
     keys: Vec<VerifyingKey>,
-    /// The URL that the sender was given, where it is not the one that the service is known by.
+    /// The URL that the provider calls, if it differs from the service's public URL.
     url: Option<String>,
-    /// Where the body has the time, where it is there.
+    /// The pointer to the time, if it is in the body.
     time_in_body: Pointers,
 }
 
-/// The signature header of a request, taken apart.
+/// The parsed signature header of a request.
 struct Located<'a> {
     header: &'a str,
     candidates: Candidates,
@@ -93,7 +93,7 @@ impl SignatureProof {
         })
     }
 
-    /// The first key that any of the signatures was made with.
+    /// The first key that made any of the signatures.
     fn matching_key(&self, located: &Located<'_>, request: &Request<'_>) -> Result<&VerifyingKey, Rejection> {
         let named = self.scheme.named_keys.as_ref();
         let name = named.and_then(|named| request.headers.get(&named.header));
@@ -120,7 +120,7 @@ impl SignatureProof {
         }
     }
 
-    /// The signed time, if it is near enough to the time of arrival.
+    /// The signed time, if it is close enough to the time of arrival.
     fn check_time(&self, located: &Located<'_>, request: &Request<'_>) -> Result<Option<i64>, Rejection> {
         let Some(rule) = &self.scheme.timestamp else {
             return Ok(None);
@@ -133,7 +133,7 @@ impl SignatureProof {
         }
     }
 
-    /// Only a body that is known to be genuine is read.
+    /// Only a verified body is parsed.
     fn check_time_in_body(&self, rule: &TimestampRule, request: &Request<'_>) -> Result<i64, Rejection> {
         let extracted = self.time_in_body.extract(request.body).ok();
         let text = extracted.and_then(|extracted| extracted.scalar(0).ok().flatten());
@@ -180,7 +180,7 @@ impl Prove for SignatureProof {
         let signed = &self.scheme.signed;
         match place.origin() {
             Origin::Header(name) => {
-                // Where `{id}` reads one header only, it is that header that is covered.
+                // If `{id}` reads only one header, that header is covered.
                 let is_id = signed.parts().contains(&Part::Id) && self.scheme.id_headers.as_slice() == [name];
                 is_id || signed.covers_header(name)
             }
@@ -189,7 +189,8 @@ impl Prove for SignatureProof {
         }
     }
 
-    /// `{id}` covers the first of its headers that is present, so the id must look in the same ones in the same order.
+    /// `{id}` covers the first of its headers that is present, so the id must be read from the same headers in the same
+    /// order.
     fn covers_first_of(&self, headers: &[String]) -> bool {
         let is_id = self.scheme.signed.parts().contains(&Part::Id) && headers == self.scheme.id_headers;
         is_id || headers.iter().all(|name| self.scheme.signed.covers_header(name))
@@ -205,7 +206,7 @@ pub(super) fn signer(scheme: &Scheme, secret: &str, options: &Options) -> Result
     }))
 }
 
-/// The header that names this secret, and its name.
+/// The header that names this secret's key, and the key's name.
 fn key_name(scheme: &Scheme, secret: &str, options: &Options) -> Option<(String, String)> {
     let named = scheme.named_keys.as_ref()?;
     let mut keys = options.table(&named.option)?.iter();
@@ -220,7 +221,7 @@ struct SchemeSigner {
 }
 
 impl SchemeSigner {
-    /// A sender that puts the time into the body writes it again for each attempt. A body without it stays as it is.
+    /// A provider that puts the time into the body updates it for each attempt. A body without it is not changed.
     fn stamp(&self, delivery: &mut Delivery) -> Option<()> {
         let (pointer, time) = self.signer.time_in_body(delivery.timestamp)?;
         let mut pointers = Pointers::default();
@@ -236,7 +237,7 @@ impl SchemeSigner {
 
 impl Sign for SchemeSigner {
     fn sign(&self, delivery: &mut Delivery) {
-        // There may be nothing to write, and that is fine.
+        // The body may have no time to update.
         let _ = self.stamp(delivery);
         let url = self.url.as_deref().unwrap_or(&delivery.url);
         let headers = self.signer.sign(

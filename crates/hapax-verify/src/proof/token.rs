@@ -1,6 +1,6 @@
-//! A shared secret that is sent along: in a header, as basic authentication, or in the query.
+//! A shared secret sent with the request: in a header, as basic authentication, or in the query.
 //!
-//! It proves who sent a request and nothing about what is in it.
+//! It proves who sent a request, but nothing about its contents.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine as _;
@@ -20,27 +20,27 @@ use crate::{Options, Rejection, Request, SetupError, SignatureProblem};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRule {
-    /// The places, in the order in which they are tried; the first that holds anything counts.
+    /// The locations, in the order in which they are tried; the first that contains anything counts.
     pub places: Vec<TokenPath>,
-    /// What no token begins with, because such secrets are of another kind.
+    /// A prefix that no token has, because it marks secrets of another kind.
     #[serde(default)]
     pub never_begins_with: Option<String>,
-    /// The option that says under which name the token is in the query.
+    /// The option with the token's parameter name in the query.
     #[serde(default)]
     pub query_option: Option<String>,
 }
 
-/// A place for a token.
+/// The location of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenPath {
-    /// The header of this lower-case name; the token is all of it.
+    /// The header with this lower-case name; the token is its whole value.
     Header(String),
-    /// The same, after a prefix such as `Token `, in any case.
+    /// A header in which the token follows a prefix such as `Token `, compared without case.
     Prefixed {
         /// The header, in lower case.
         header: String,
-        /// What stands before the token.
+        /// The text before the token.
         prefix: String,
     },
     /// `Authorization: Bearer …`.
@@ -66,7 +66,7 @@ impl TokenRule {
         !other.is_some_and(|prefix| secret.starts_with(prefix))
     }
 
-    /// The places, as the source's options have them.
+    /// The locations, adjusted to the source's options.
     fn places(&self, options: &Options) -> Vec<TokenPath> {
         let renamed = self.query_option.as_deref().and_then(|name| options.text(name));
         let place = |place: &TokenPath| match (place, renamed) {
@@ -78,7 +78,7 @@ impl TokenRule {
 }
 
 impl TokenPath {
-    /// The header that it is in, in lower case.
+    /// The header that contains it, in lower case.
     pub(super) fn header(&self) -> Option<String> {
         match self {
             TokenPath::Header(header) | TokenPath::Prefixed { header, .. } => Some(header.clone()),
@@ -96,7 +96,7 @@ impl TokenPath {
         }
     }
 
-    /// What the request has there.
+    /// The request's value at this location.
     pub(super) fn find(&self, request: &Request<'_>) -> Option<Vec<u8>> {
         let after = |header: &str, prefix: &str| {
             let (found, rest) = request.headers.get(header)?.split_at_checked(prefix.len())?;
@@ -106,7 +106,7 @@ impl TokenPath {
             TokenPath::Header(name) => request.headers.get(name).map(<[u8]>::to_vec),
             TokenPath::Prefixed { header, prefix } => after(header, prefix).map(<[u8]>::to_vec),
             TokenPath::Bearer => after("authorization", "Bearer ").map(<[u8]>::to_vec),
-            // What is no base64 is no password either, and matches none.
+            // Invalid base64 is not a password either, and matches none.
             TokenPath::Basic => {
                 after("authorization", "Basic ").map(|text| STANDARD.decode(text).unwrap_or_default())
             }
@@ -114,7 +114,7 @@ impl TokenPath {
         }
     }
 
-    /// Sends a token there.
+    /// Adds a token to a delivery at this location.
     pub(super) fn put(&self, token: &str, delivery: &mut Delivery) {
         match self {
             TokenPath::Header(name) => delivery.set_header(name, token),
@@ -161,7 +161,7 @@ impl TokenProof {
 
     fn check(&self, request: &Request<'_>) -> Result<usize, Rejection> {
         let (place, token) = self.find(request).ok_or_else(|| self.missing())?;
-        // Every secret is compared, so that the time does not tell which one was near.
+        // Every secret is compared, so that the duration does not reveal which one was close.
         let mut matching = None;
         for (index, secret) in self.secrets.iter().enumerate() {
             let equal = verify_slices_are_equal(secret, &token).is_ok();

@@ -1,6 +1,6 @@
-//! Twilio: a keyed hash over the URL as it was called and, of a form, every name and value in a fixed order.
+//! Twilio: a keyed hash over the URL that was called and, for a form, every name and value in a fixed order.
 //!
-//! A body that is not a form is covered by its hash, which stands in the URL; a callback by GET has everything in the URL.
+//! A body that is not a form is covered by its hash in the URL; a GET callback has everything in the URL.
 
 mod borders;
 
@@ -27,7 +27,7 @@ const BODY_HASH: &str = "bodySHA256";
 
 pub(super) struct Twilio;
 
-/// The same secrets for both hashes: which one a signature was made with shows in its length.
+/// The same secrets for both hashes: the length of a signature shows which hash it was made with.
 struct TwilioProof {
     sha1: KeyedHashes,
     sha256: KeyedHashes,
@@ -107,7 +107,7 @@ impl Prove for TwilioProof {
 
     fn covers(&self, place: &ValuePath) -> bool {
         match place {
-            // The fields of a form are signed, and not how they are written.
+            // The fields of a form are signed, but not their encoding.
             ValuePath::Header(_) | ValuePath::BodySha256 | ValuePath::RequestSha256 => false,
             ValuePath::Query(_)
             | ValuePath::Body(_)
@@ -139,7 +139,7 @@ impl Sign for TwilioProof {
     }
 }
 
-/// What is signed besides the URL: the fields of a form. Any other body must have the hash that the URL names, because
+/// What is signed in addition to the URL: the fields of a form. Any other body must match the hash in the URL, because
 /// otherwise nothing would cover it.
 fn signed_fields(request: &Request<'_>) -> Result<Fields, Rejection> {
     if request.body.is_empty() {
@@ -158,7 +158,7 @@ fn signed_fields(request: &Request<'_>) -> Result<Fields, Rejection> {
     }
 }
 
-/// A request that does not say what it is counts as a form, as Twilio's callbacks are.
+/// A request without a content type counts as a form, as Twilio's callbacks are.
 fn is_form(headers: &(impl Headers + ?Sized)) -> bool {
     const FORM: &[u8] = b"application/x-www-form-urlencoded";
     match headers.get("content-type") {
@@ -169,7 +169,7 @@ fn is_form(headers: &(impl Headers + ?Sized)) -> bool {
     }
 }
 
-/// The names of a form in order, each with its different values in order.
+/// The names of a form in order, each with its distinct values in order.
 type Fields = BTreeSet<(String, String)>;
 
 fn sorted_fields(form: &[u8]) -> Result<Fields, Rejection> {
@@ -183,7 +183,7 @@ fn sorted_fields(form: &[u8]) -> Result<Fields, Rejection> {
     Ok(fields)
 }
 
-/// What is signed of a form: every name and value, one after another.
+/// The signed text of a form: every name and value, one after another.
 fn text_of(fields: &Fields) -> String {
     let parts = fields
         .iter()
@@ -191,7 +191,7 @@ fn text_of(fields: &Fields) -> String {
     parts.collect()
 }
 
-/// The URL with the port it has, or else with that of its scheme.
+/// The URL with its port, or the default port of its scheme.
 fn with_port(url: &str) -> String {
     let default = if url.starts_with("http://") { "80" } else { "443" };
     match split_at_host(url) {
@@ -207,7 +207,7 @@ fn without_port(url: &str) -> String {
     ported.map_or_else(|| url.to_owned(), |(before, rest)| format!("{before}{rest}"))
 }
 
-/// Splits a URL behind its host and port.
+/// Splits a URL after its host and port.
 fn split_at_host(url: &str) -> Option<(&str, &str)> {
     let host = url.find("://")? + 3;
     let end = url
@@ -217,7 +217,7 @@ fn split_at_host(url: &str) -> Option<(&str, &str)> {
     url.split_at_checked(end)
 }
 
-/// Where the port begins, with its colon.
+/// The start of the port, including its colon.
 fn port_at(before: &str) -> Option<usize> {
     let digits = before.trim_end_matches(|character: char| character.is_ascii_digit());
     let is_port = digits.len() < before.len() && digits.ends_with(':');
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(text_of(&fields), "A+a9b1b2");
     }
 
-    /// A signature over a URL alone must not cover whatever body someone puts behind it.
+    /// A signature over only a URL must not cover an arbitrary body sent with it.
     #[test]
     fn a_body_that_is_no_form_needs_its_hash_in_the_url() {
         let proof = TwilioProof::new(&["s"]).unwrap();

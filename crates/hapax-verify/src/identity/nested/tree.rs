@@ -1,18 +1,18 @@
-//! The places of nested events as a tree: one level for each depth of arrays.
+//! The locations of nested events as a tree: one level for each depth of arrays.
 
 use super::NestedEvents;
 use crate::identity::pattern::Pattern;
 use crate::identity::{Pointer, Pointers};
 use crate::{FieldProblem, SetupError};
 
-/// What is looked for in the elements at one depth, the body itself being the first.
+/// What is read from the elements at one depth; the first is the body itself.
 #[derive(Debug, Default)]
 pub(super) struct Level {
-    /// Everything that is read here, in one pass.
+    /// Everything that is read at this level, in one pass.
     pub(super) pointers: Pointers,
-    /// The arrays that hold the elements of the next depth.
+    /// The arrays that contain the elements of the next depth.
     pub(super) arrays: Vec<Array>,
-    /// How an element that holds no further events is identified, if it is one.
+    /// How an element without further events is identified, if it is an event.
     pub(super) rule: Option<Rule>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Rule {
     pub(super) text: Option<String>,
 }
 
-/// A value of one of the elements that hold an event, or of the event.
+/// A value of the event or of one of the elements that contain it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
     pub(super) depth: usize,
@@ -65,7 +65,7 @@ impl Level {
             .collect()
     }
 
-    /// A value counts only if it lies in the event or in what holds it.
+    /// A value must be inside the event or an element that contains it.
     fn add_value(&mut self, arrays: &[Pointer], pattern: &Pattern) -> Result<Value, SetupError> {
         if !arrays.starts_with(pattern.arrays()) {
             return Err(SetupError::Field {
@@ -80,7 +80,7 @@ impl Level {
         })
     }
 
-    /// The level behind these arrays.
+    /// The level reached through these arrays.
     fn at(&mut self, arrays: &[Pointer]) -> Result<&mut Level, SetupError> {
         let Some((first, rest)) = arrays.split_first() else {
             return Ok(self);

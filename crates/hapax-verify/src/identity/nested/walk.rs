@@ -1,4 +1,4 @@
-//! One walk through a body, from the outermost array to the events.
+//! A single walk through a body, from the outermost array to the events.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use crate::identity::split::{Item, KnownItem, elements, range_of};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX};
 use crate::verification::EventBody;
 
-/// A walk on its way.
+/// The state of the walk.
 pub(super) struct Walk<'body> {
     body: &'body [u8],
-    /// What was read of the elements from the body to here.
+    /// The values read from each element between the body and the current one.
     frames: Vec<Extracted<'body>>,
-    /// Where the outermost element is.
+    /// The range of the outermost element.
     outermost: Range<usize>,
-    /// What is left out for the element that the walk is at.
+    /// The ranges to leave out for the current element.
     cuts: Vec<Range<usize>>,
     items: Vec<Item>,
     bytes: usize,
@@ -43,7 +43,7 @@ impl<'body> Walk<'body> {
         Ok(self.items)
     }
 
-    /// Walks through one element, and says how many arrays it has.
+    /// Walks through one element; returns the number of its arrays.
     fn enter(&mut self, level: &Level, element: &'body str) -> Result<usize, String> {
         let extracted = level.pointers.extract(element.as_bytes());
         let extracted = extracted.map_err(|error| error.to_string())?;
@@ -104,7 +104,7 @@ impl<'body> Walk<'body> {
         Ok(())
     }
 
-    /// The parts of the id; none if one of them cannot be part of an id.
+    /// The parts of the id; none if a part is not usable.
     fn id(&self, rule: &Rule) -> Vec<Option<String>> {
         let whole = |composite: &Vec<Value>| -> Option<Vec<String>> {
             composite.iter().map(|value| self.value(*value)).collect()
@@ -124,13 +124,13 @@ impl<'body> Walk<'body> {
         Some(parts.join("."))
     }
 
-    /// A text or number that is there and not empty.
+    /// A non-empty string or number.
     fn value(&self, value: Value) -> Option<String> {
         let found = self.frames.get(value.depth)?.scalar(value.slot).ok()??;
         (!found.is_empty()).then(|| found.into_owned())
     }
 
-    /// The hash of the outermost element as it would be with this event alone, whatever else came with it.
+    /// The hash of the outermost element as it would be with this event alone, independent of the other events.
     fn hash_alone(&self) -> String {
         let mut context = Context::new(&SHA256);
         for piece in pieces(&self.cuts, self.outermost.clone()) {
@@ -140,12 +140,12 @@ impl<'body> Walk<'body> {
     }
 }
 
-/// What is between an array's brackets.
+/// The range between an array's brackets.
 fn inside(array: Range<usize>) -> Range<usize> {
     array.start + 1..array.end.saturating_sub(1)
 }
 
-/// What remains of a range without the cuts.
+/// The remaining ranges of `whole` without the cuts.
 fn pieces(cuts: &[Range<usize>], whole: Range<usize>) -> Vec<Range<usize>> {
     let mut cuts: Vec<&Range<usize>> = cuts.iter().filter(|cut| !cut.is_empty()).collect();
     cuts.sort_unstable_by_key(|cut| cut.start);

@@ -1,4 +1,4 @@
-//! A token in its compact form: three parts with a point between them.
+//! A token in its compact form: three parts separated by dots.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::JwtAlgorithm;
 use crate::SignatureProblem;
 
-/// A token, taken apart; nothing of it is trusted yet.
+/// A parsed token; none of it is trusted yet.
 pub(in crate::proof) struct Compact<'a> {
-    /// What the signature covers.
+    /// The text that the signature covers.
     pub(in crate::proof) signed: &'a str,
-    /// The key that it names, if it names one.
+    /// The id of the key, if the token names one.
     pub(in crate::proof) key_id: Option<String>,
     pub(in crate::proof) signature: Vec<u8>,
     claims: Vec<u8>,
@@ -24,13 +24,13 @@ struct Header {
     alg: String,
     #[serde(default)]
     kid: Option<String>,
-    /// Extensions that must be understood. None is.
+    /// Extensions that must be understood. None is supported.
     #[serde(default)]
     crit: Option<Value>,
 }
 
 impl<'a> Compact<'a> {
-    /// Takes a token apart that is signed in this way. The token never chooses.
+    /// Parses a token that is signed with this algorithm. The token never chooses the algorithm.
     pub(in crate::proof) fn parse(text: &'a str, algorithm: JwtAlgorithm) -> Result<Self, SignatureProblem> {
         let unreadable = SignatureProblem::Unreadable;
         let (signed, signature) = text.rsplit_once('.').ok_or(unreadable)?;
@@ -51,13 +51,13 @@ impl<'a> Compact<'a> {
         })
     }
 
-    /// What it says, once it is known to be genuine.
+    /// The claims, to be read once the token is verified.
     pub(in crate::proof) fn claims<T: DeserializeOwned>(&self) -> Result<T, SignatureProblem> {
         serde_json::from_slice(&self.claims).map_err(|_| SignatureProblem::Unreadable)
     }
 }
 
-/// A token without its signature, to be signed.
+/// The text of a token without its signature, to be signed.
 pub(in crate::proof) fn unsigned(header: &Value, claims: &Value) -> String {
     let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     format!("{}.{}", encode(header), encode(claims))

@@ -1,4 +1,4 @@
-//! The keys of tokens: shared ones, and both halves of key pairs.
+//! The keys of tokens: shared secrets, and both halves of key pairs.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -13,7 +13,7 @@ use crate::proof::public_key::{RsaSigningKey, private_der, public_der};
 use crate::scheme::derive;
 use crate::setup::SecretProblem;
 
-/// What checks a signature.
+/// A key that verifies signatures.
 pub(super) enum Key {
     Shared(Box<hmac::Key>),
     Public(ParsedPublicKey),
@@ -37,14 +37,14 @@ impl Key {
 
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         match self {
-            // Constant time: how many bytes agree must not show in how long it takes.
+            // Constant time: the duration must not reveal how many bytes match.
             Key::Shared(key) => verify_slices_are_equal(hmac::sign(key, message).as_ref(), signature).is_ok(),
             Key::Public(key) => key.verify_sig(message, signature).is_ok(),
         }
     }
 }
 
-/// What makes a signature.
+/// A key that makes signatures.
 pub(super) enum SigningKey {
     Shared(Box<hmac::Key>),
     P256(EcdsaKeyPair),
@@ -66,7 +66,7 @@ impl SigningKey {
         }
     }
 
-    /// The signature; empty if the library cannot make one, which verifies nowhere.
+    /// The signature; empty, and thus invalid, if the library cannot make one.
     pub(super) fn sign(&self, message: &[u8]) -> Vec<u8> {
         match self {
             SigningKey::Shared(key) => hmac::sign(key, message).as_ref().to_vec(),

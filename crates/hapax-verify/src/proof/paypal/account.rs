@@ -1,6 +1,6 @@
-//! PayPal's own verification, for those who want to ask it about each transmission.
+//! PayPal's own verification, for sources that ask PayPal about each transmission.
 //!
-//! It is asked once a transmission has passed every check that can be made here, so that no one else can make us call.
+//! It is asked only after a transmission has passed every local check, so that nobody else can trigger the call.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -16,14 +16,14 @@ const CLIENT_ID: &str = "client_id";
 const CLIENT_SECRET: &str = "client_secret";
 const ENVIRONMENT: &str = "environment";
 
-/// Who asks, and where.
+/// The account, and the host to ask.
 pub(super) struct Account {
     client_id: String,
     client_secret: String,
     host: &'static str,
 }
 
-/// A transmission as PayPal is asked about it.
+/// The question to PayPal about a transmission.
 #[derive(Serialize)]
 struct SignatureQuestion<'a> {
     auth_algo: &'a str,
@@ -70,7 +70,7 @@ impl Account {
         }
     }
 
-    /// Whether PayPal says that it sent this body with this transmission.
+    /// Asks PayPal whether it sent this body with this transmission.
     pub(super) fn ask(
         &self,
         request: &Request<'_>,
@@ -82,7 +82,7 @@ impl Account {
             return Err(Stop::NeedsKey(self.token_request(token_id)));
         };
         let question = question(request, claims, webhook_id)?;
-        // Another body or signature under the same id is another question.
+        // A different body or signature under the same id is a different question.
         let key_id = format!("verification {}", hex::encode(digest(&SHA256, &question)));
         let Some(answer) = request.keys.get(&key_id) else {
             return Err(Stop::NeedsKey(
@@ -135,7 +135,7 @@ impl Account {
     }
 }
 
-/// The event goes along as it came: what is read and written again has another checksum.
+/// The event is included byte for byte: after parsing and serialising it again, it would have another checksum.
 fn question(request: &Request<'_>, claims: &Claims<'_>, webhook_id: &str) -> Result<Vec<u8>, Rejection> {
     let unreadable = |_| invalid(SIGNATURE, SignatureProblem::Unreadable);
     let asked = SignatureQuestion {

@@ -10,7 +10,7 @@ use crate::sign::SecretPair;
 
 const COORDINATE_BYTES: usize = 32;
 
-/// A public key, and with `d` a private one.
+/// A public key, or with `d` a private one.
 #[derive(Clone, Deserialize)]
 pub(super) struct Jwk {
     pub(super) kid: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Jwk {
 }
 
 impl Jwk {
-    /// The point as the library takes it.
+    /// The point in the form that the library accepts.
     pub(super) fn point(&self) -> Option<Vec<u8>> {
         let right_kind = self.kty == "EC" && self.crv == "P-256";
         let right_algorithm = self.alg.as_deref().is_none_or(|algorithm| algorithm == "ES256");
@@ -46,7 +46,7 @@ impl Jwk {
     }
 }
 
-/// A key as it is configured, or as Plaid answers: alone, or under `key`.
+/// Reads a key as configured or as returned by Plaid: alone, or under `key`.
 pub(super) fn read_jwk(bytes: &[u8]) -> Option<Jwk> {
     #[derive(Deserialize)]
     struct JwkDocument {
@@ -69,7 +69,7 @@ pub(super) fn public_jwk(secret: &str) -> Result<Jwk, SecretProblem> {
     Ok(key)
 }
 
-/// Both halves of a fresh key.
+/// Both halves of a new key.
 pub(super) fn fresh_pair(random: &[u8; 32]) -> Option<SecretPair> {
     let public = PrivateKey::from_private_key(&ECDH_P256, random)
         .ok()?
@@ -77,7 +77,7 @@ pub(super) fn fresh_pair(random: &[u8; 32]) -> Option<SecretPair> {
         .ok()?;
     let (x, y) = public.as_ref().get(1..)?.split_at_checked(COORDINATE_BYTES)?;
     let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-    // Two keys must not share an id: a token names the one that it was signed with.
+    // Two keys must not share an id: a token names the key that it was signed with.
     let key_id = format!(
         "{}-0000-4000-8000-000000000000",
         hex::encode(x.first_chunk::<4>()?)

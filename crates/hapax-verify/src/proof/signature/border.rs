@@ -1,15 +1,15 @@
-//! Where signed parts stand side by side, nothing but their own form says where one ends.
+//! Where signed parts are adjacent, only their own format shows where one ends.
 //!
-//! If that border could be moved, one signature would fit two requests: an id could swallow the beginning of the body, and
-//! an old delivery would come back as a new event. So a timestamp that touches another part must have a form of one
-//! length or with a clear end, and an id before it must not contain what a timestamp is made of.
+//! If that boundary could be moved, one signature would be valid for two requests: an id could absorb the beginning of
+//! the body, and an old delivery would return as a new event. So a timestamp next to another part must have a fixed
+//! length or an unambiguous end, and an id before it must not contain the characters of a timestamp.
 
 use super::content::Content;
 use super::timestamp::has_clear_border;
 use crate::SignatureProblem;
 use crate::scheme::{Part, Scheme};
 
-/// Refuses content whose parts could be taken apart in another way.
+/// Refuses content whose parts could be split differently.
 pub(super) fn check(scheme: &Scheme, content: &Content<'_>) -> Result<(), SignatureProblem> {
     let parts = scheme.signed.parts();
     for (index, part) in parts.iter().enumerate() {
@@ -53,7 +53,7 @@ fn touches(neighbour: Option<&Part>) -> bool {
     neighbour.is_some_and(|part| !matches!(part, Part::Literal(_)))
 }
 
-/// What ids are written in: never the colon that every time of day has.
+/// The characters of ids, which never include the colon that every time of day contains.
 fn is_id_character(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_=+/.".contains(&byte)
 }

@@ -1,4 +1,4 @@
-//! The signatures in a header, decoded into a fixed number of places: a header cannot make us allocate.
+//! The signatures in a header, decoded into a fixed number of slots, so that a header cannot cause allocations.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,19 +7,18 @@ use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
 use crate::scheme::{Algorithm, HeaderFormat, Scheme, SignatureKind};
 use crate::{Encoding, SignatureProblem};
 
-/// The longest signature of any algorithm here: ECDSA on P-256 in DER.
+/// The longest signature of any supported algorithm: ECDSA on P-256 in DER.
 const SIGNATURE_BYTES_MAX: usize = 72;
 
-/// The shortest signature in DER: two numbers of one byte.
+/// The shortest signature in DER: two one-byte numbers.
 const DER_SIGNATURE_BYTES_MIN: usize = 8;
 
-/// The signatures of a known kind that a header holds.
+/// The signatures of a known kind in a header.
 pub(crate) struct Candidates {
     items: [Candidate; SIGNATURES_MAX],
     count: usize,
 }
 
-/// One signature.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate {
     kind: usize,
@@ -54,7 +53,7 @@ pub(super) fn value_of<'a>(scheme: &Scheme, header: &'a [u8], key: &str) -> Opti
         .map(|(_, value)| value)
 }
 
-/// Signatures on their way from headers to candidates.
+/// Collects candidates from several headers.
 pub(super) struct Collected {
     found: Candidates,
     undecodable: Option<Encoding>,
@@ -80,8 +79,8 @@ impl Default for Collected {
 }
 
 impl Collected {
-    /// Takes a header apart. Entries of an unknown version, and entries that cannot be decoded, are passed over as long
-    /// as a whole one remains.
+    /// Parses a header. Entries of an unknown version and entries that cannot be decoded are skipped as long as a
+    /// complete one remains.
     pub(super) fn add_header(
         &mut self,
         scheme: &Scheme,
@@ -160,7 +159,7 @@ impl Collected {
     }
 }
 
-/// A whole signature of the algorithm's own length, or nothing.
+/// A complete signature with the algorithm's length, or `None`.
 fn decode(description: &SignatureKind, kind: usize, text: &[u8]) -> Option<Candidate> {
     let lengths = match description.algorithm {
         Algorithm::HmacSha1 => 20..=20,
@@ -168,7 +167,7 @@ fn decode(description: &SignatureKind, kind: usize, text: &[u8]) -> Option<Candi
         Algorithm::HmacSha512 | Algorithm::Ed25519 => 64..=64,
         Algorithm::EcdsaP256 => DER_SIGNATURE_BYTES_MIN..=SIGNATURE_BYTES_MAX,
     };
-    // Base64 decodes in blocks of three, so its buffer has room for one more.
+    // Base64 decodes in blocks of three, so its buffer needs room for one more.
     let mut buffer = [0; SIGNATURE_BYTES_MAX + 3];
     let length = match description.encoding {
         Encoding::Hex => {
@@ -186,7 +185,7 @@ fn decode(description: &SignatureKind, kind: usize, text: &[u8]) -> Option<Candi
     Some(Candidate { kind, length, bytes })
 }
 
-/// Only ASCII separates entries; a scheme that says otherwise has none.
+/// Only ASCII characters separate entries.
 fn separator(scheme: &Scheme) -> u8 {
     u8::try_from(scheme.separator).unwrap_or(b',')
 }

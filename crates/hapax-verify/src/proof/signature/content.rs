@@ -1,9 +1,9 @@
-//! The signed content of one request: the template's parts, each pointing into the request. Nothing is joined.
+//! The signed content of one request: the template's parts, borrowed from the request and never joined.
 
 use crate::scheme::{Part, Template};
 use crate::{Rejection, Request, SignatureProblem};
 
-/// The values that a template's placeholders have in one request.
+/// The values of a template's placeholders in one request.
 pub(crate) struct Content<'a> {
     pub(crate) template: &'a Template,
     pub(crate) id: &'a [u8],
@@ -14,7 +14,7 @@ pub(crate) struct Content<'a> {
     pub(crate) headers: &'a dyn crate::Headers,
 }
 
-/// Why the content cannot be put together.
+/// Why the content cannot be assembled.
 pub(crate) enum ContentFault {
     HeaderMissing(String),
     Problem(SignatureProblem),
@@ -45,7 +45,7 @@ impl<'a> Content<'a> {
         self.timestamp
     }
 
-    /// Hands each part to `sink`, in order.
+    /// Passes each part to `sink`, in order.
     pub(crate) fn for_each(&self, mut sink: impl FnMut(&[u8])) {
         for part in self.template.parts() {
             sink(self.value(part).unwrap_or_default());
@@ -71,8 +71,8 @@ impl<'a> Content<'a> {
             let Some(Part::Literal(separator)) = parts.get(index + 1) else {
                 continue;
             };
-            // If a value could contain the separator after it, or its beginning, the border between the two parts could be
-            // moved, and one signature would fit two requests.
+            // If a value could contain the separator that follows it, or the beginning of it, the boundary between the
+            // two parts could be moved, and one signature would be valid for two requests.
             let value = self.chosen_by_sender(part).unwrap_or_default();
             let joined = [value, separator.as_bytes()].concat();
             let first = joined
@@ -101,7 +101,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The value of a part whose text the sender is free to choose, the body aside.
+    /// The value of a part that the caller can choose freely, other than the body.
     fn chosen_by_sender<'b>(&'b self, part: &'b Part) -> Option<&'b [u8]> {
         match part {
             Part::Timestamp | Part::Id | Part::Header(_) => self.value(part),
@@ -122,7 +122,7 @@ impl ContentFault {
     }
 }
 
-/// The content in one piece, for algorithms that cannot take it part by part.
+/// The content in one piece, for algorithms that cannot process it part by part.
 pub(crate) fn concatenate(content: &Content<'_>) -> Vec<u8> {
     let mut joined = Vec::with_capacity(content.body.len() + 128);
     content.for_each(|part| joined.extend_from_slice(part));

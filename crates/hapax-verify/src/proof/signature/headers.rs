@@ -1,4 +1,4 @@
-//! The signature headers of a request: which of them count, and what they hold.
+//! The signature headers of a request: which of them count, and their values.
 
 use super::candidates::{Candidates, Collected};
 use crate::limits::SIGNATURES_MAX;
@@ -6,16 +6,15 @@ use crate::proof::invalid;
 use crate::scheme::{HeadersRead, Scheme};
 use crate::{Rejection, Request, SignatureProblem};
 
-/// Ends the name of a header that is numbered from 1.
+/// Suffix of a header name that is numbered from 1.
 const NUMBERED: &str = "-*";
 
-/// What the signature headers of a request hold.
+/// The signature headers of a request.
 pub(super) struct SignatureHeaders<'a> {
-    /// The name of the first, as the scheme writes it.
+    /// The name of the first header, as the scheme writes it.
     pub(super) name: &'a str,
-    /// Its value.
     pub(super) value: &'a [u8],
-    /// The signatures of all that count.
+    /// The signatures of all headers that count.
     pub(super) candidates: Candidates,
 }
 
@@ -55,7 +54,7 @@ pub(super) fn first_present<'a>(
         })
 }
 
-/// The name under which a sender sends a header.
+/// The name under which a provider sends a header.
 pub(crate) fn sent_name(name: &str) -> String {
     match name.strip_suffix(NUMBERED) {
         Some(stem) => numbered(stem, 1),
@@ -89,7 +88,7 @@ fn add_every(
     Ok(())
 }
 
-/// A header that is sent several times arrives as several values, or as one list separated by commas.
+/// A header that is sent several times arrives as several values, or as one comma-separated list.
 fn add_list(
     scheme: &Scheme,
     request: &Request<'_>,

@@ -1,4 +1,4 @@
-//! Keys, made ready once: the HMAC state after its key block, and the parsed public keys.
+//! Keys, prepared once: the HMAC state after its key block, and the parsed public keys.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -12,13 +12,13 @@ use crate::scheme::{Algorithm, KeyRule, Scheme, SignatureKind, derive, select};
 use crate::setup::SecretProblem;
 use crate::{Options, SetupError};
 
-/// A secret, ready to verify with.
+/// A secret, prepared for verification.
 pub(super) struct VerifyingKey {
     kind: usize,
     material: Material,
-    /// Its place among the secrets; none if it comes from an option.
+    /// Its index among the secrets; `None` if it comes from an option.
     secret_index: Option<usize>,
-    /// The name by which a request asks for it; none if it is for every request.
+    /// The name by which a request refers to it; `None` if it applies to every request.
     name: Option<String>,
 }
 
@@ -28,17 +28,17 @@ enum Material {
 }
 
 impl VerifyingKey {
-    /// Which of the scheme's signature kinds this key checks.
+    /// The index of the scheme's signature kind that this key verifies.
     pub(super) fn kind(&self) -> usize {
         self.kind
     }
 
-    /// Its place among the secrets.
+    /// Its index among the secrets.
     pub(super) fn secret_index(&self) -> Option<usize> {
         self.secret_index
     }
 
-    /// Whether it is for a request that names this key, or none.
+    /// Whether it applies to a request that names this key, or none.
     pub(super) fn is_for(&self, name: Option<&[u8]>) -> bool {
         self.name
             .as_deref()
@@ -51,7 +51,7 @@ impl VerifyingKey {
         match &self.material {
             Material::Hmac(key) => {
                 let expected = tag(key, content);
-                // Constant time: how many bytes agree must not show in how long it takes.
+                // Constant time: the duration must not reveal how many bytes match.
                 signatures.any(|signature| verify_slices_are_equal(expected.as_ref(), signature).is_ok())
             }
             Material::Public(key) => {
@@ -62,7 +62,7 @@ impl VerifyingKey {
     }
 }
 
-/// Makes every secret ready, or says which one cannot be used.
+/// Prepares every secret, or reports which one is invalid.
 pub(super) fn verifying_keys(scheme: &Scheme, setup: &Setup<'_>) -> Result<Vec<VerifyingKey>, SetupError> {
     let secrets = setup.secrets;
     if secrets.len() > SECRETS_MAX {
@@ -84,7 +84,7 @@ pub(super) fn verifying_keys(scheme: &Scheme, setup: &Setup<'_>) -> Result<Vec<V
     Ok(keys)
 }
 
-/// Keys that stand in options: each for one kind of signature, or each with a name.
+/// Keys from options: each for one kind of signature, or each with a name.
 fn keys_in_options(scheme: &Scheme, options: &Options) -> Result<Vec<VerifyingKey>, SetupError> {
     let mut keys = Vec::new();
     for (kind, description) in scheme.signatures.iter().enumerate() {
@@ -112,8 +112,8 @@ fn in_option(name: &str, problem: SecretProblem) -> SetupError {
     }
 }
 
-/// The kinds of signature that a secret may have made: the one that its shape says, and those that differ from it only
-/// in where they stand.
+/// The kinds of signature that a secret may have made: the one that matches its shape, and those that differ from it
+/// only in their location.
 fn kinds_of(scheme: &Scheme, secret: &str) -> Result<Vec<usize>, SecretProblem> {
     refuse_private(scheme, secret)?;
     let kind = select(&scheme.signatures, secret, public_prefix)?;
@@ -133,7 +133,7 @@ pub(crate) fn tag(key: &hmac::Key, content: &Content<'_>) -> hmac::Tag {
     state.sign()
 }
 
-/// The library's algorithm; `None` for what is no HMAC.
+/// The library's algorithm; `None` if it is not an HMAC.
 pub(crate) fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
     match algorithm {
         Algorithm::HmacSha1 => Some(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
@@ -180,7 +180,7 @@ fn public_prefix(rule: &KeyRule) -> Option<&str> {
     rule.prefix.as_deref()
 }
 
-/// A private key verifies nothing and should not lie about on a receiver at all.
+/// A private key verifies nothing and should not be on a receiver at all.
 fn refuse_private(scheme: &Scheme, secret: &str) -> Result<(), SecretProblem> {
     for rule in scheme.signatures.iter().map(|kind| &kind.key) {
         if let Some(prefix) = rule

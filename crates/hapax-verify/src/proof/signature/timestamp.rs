@@ -1,7 +1,7 @@
-//! The signed timestamp against the time of arrival.
+//! Compares the signed timestamp with the time of arrival.
 //!
-//! Both directions are refused. Several senders' own libraries refuse only old timestamps; a signature made for next
-//! year would then be a licence to replay until next year.
+//! Deviations in both directions are refused. Several providers' own libraries refuse only old timestamps; a signature
+//! dated next year could then be replayed until next year.
 
 use crate::Rejection;
 use crate::scheme::{TimestampRule, TimestampUnit};
@@ -9,10 +9,10 @@ use crate::scheme::{TimestampRule, TimestampUnit};
 /// More digits than any time in milliseconds has before the year 33658.
 const DIGITS_MAX: usize = 15;
 
-/// The digits of unix seconds from the year 2001 to 2286.
+/// The number of digits of Unix seconds from 2001 to 2286.
 const SECONDS_DIGITS: usize = 10;
 
-/// The signed time in unix seconds, if it is within the tolerance; the edge is still within.
+/// The signed time in Unix seconds, if it is within the tolerance, limits included.
 pub(super) fn check(rule: &TimestampRule, text: &[u8], received_at: i64) -> Result<i64, Rejection> {
     let signed_at = parse(rule.unit, text);
     let near = |at: &i64| received_at.abs_diff(*at) <= u64::from(rule.tolerance_seconds);
@@ -23,7 +23,7 @@ pub(super) fn check(rule: &TimestampRule, text: &[u8], received_at: i64) -> Resu
     })
 }
 
-/// Whether nothing of what stands beside the text could be part of it, and nothing of it part of that.
+/// Whether the boundaries of the text are unambiguous next to adjacent text.
 pub(super) fn has_clear_border(unit: TimestampUnit, text: &[u8]) -> bool {
     let digits = |count: usize| text.len() == count && text.iter().all(u8::is_ascii_digit);
     match unit {
@@ -46,8 +46,8 @@ fn parse(unit: TimestampUnit, text: &[u8]) -> Option<i64> {
     }
 }
 
-/// `2026-01-01T00:00:00.123Z` and its like, with a fraction of any length up to nanoseconds and an offset for `Z`.
-/// Stricter than the standard: no lower case and no blank, so that there is one way to take it apart.
+/// `2026-01-01T00:00:00.123Z` and similar, with a fraction of up to nanoseconds and `Z` or an offset. Stricter than the
+/// standard: no lower case and no space, so that it can be split in only one way.
 fn is_rfc3339(text: &[u8]) -> bool {
     let Some((date_and_time, rest)) = text.split_at_checked(19) else {
         return false;
@@ -66,7 +66,7 @@ fn is_rfc3339(text: &[u8]) -> bool {
     is_offset && fits(date_and_time, b"0000-00-00T00:00:00")
 }
 
-/// Whether a text has digits where the form has, and the same characters elsewhere.
+/// Whether a text has digits where the form has digits, and equal characters elsewhere.
 fn fits(text: &[u8], form: &[u8]) -> bool {
     let same = |(byte, form): (&u8, &u8)| match form {
         b'0' => byte.is_ascii_digit(),

@@ -1,30 +1,31 @@
 //! Where the fields of a signed form end.
 //!
-//! Names and values are signed one after another with nothing between them: `MessageSid=SM12` and `MessageSi=dSM12` have
-//! the same signature. What ids are made of has a form of its own, though, so that the signed text itself shows where
-//! those fields must be. A form that has them elsewhere is one whose borders were moved.
+//! Names and values are signed one after another without separators: `MessageSid=SM12` and `MessageSi=dSM12` have the
+//! same signature. But the fields that make up ids have a distinctive format, so the signed text itself shows where
+//! they must be. In a form that has them elsewhere, the boundaries were moved.
 //!
-//! Whoever writes the text of a message can put names and values into it that look like these. Such a form is refused.
+//! The author of a message's text can include names and values that look like these. Such a form is refused.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Fields that identify a message or call, as `SM` and 32 hexadecimal digits do.
+/// Fields that identify a message or call, such as `SM` and 32 hexadecimal digits.
 const SIDS: [&str; 2] = ["CallSid", "MessageSid"];
-/// Fields that say what became of it, in lower case.
+/// Fields with its status, in lower case.
 const STATES: [&str; 2] = ["CallStatus", "MessageStatus"];
 const SID_DIGITS: usize = 32;
 
-/// Whether the fields of ids are where the signed text says, each once.
+/// Whether the fields of ids are where the signed text indicates, each once.
 pub(super) fn are_clear(fields: &BTreeSet<(String, String)>) -> bool {
     let mut text = String::new();
-    // The value of each field, by where in the text its name ends.
+    // The value of each field, by the position in the text at which its name ends.
     let mut values = HashMap::new();
     for (name, value) in fields {
         text.push_str(name);
         values.insert(text.len(), value.as_str());
         text.push_str(value);
     }
-    // What the text has behind each place where it has the name, and the value of the field whose name ends there.
+    // For each occurrence of the name in the text: the text that follows, and the value of the field whose name ends
+    // there.
     let are = |name: &str, is_clear: fn(Option<&str>, &str) -> bool| {
         let mut ends = text.match_indices(name).map(|(at, _)| at + name.len());
         ends.all(|end| is_clear(values.get(&end).copied(), text.get(end..).unwrap_or_default()))
@@ -34,7 +35,7 @@ pub(super) fn are_clear(fields: &BTreeSet<(String, String)>) -> bool {
         && SIDS.iter().chain(&STATES).all(|name| is_named_once(fields, name))
 }
 
-/// Whether what follows the name of a sid is its value, if it looks like one.
+/// Whether the text after the name of a SID is its value, if it looks like one.
 fn is_sid(value: Option<&str>, rest: &str) -> bool {
     let (prefix, digits) = rest.as_bytes().split_at(rest.len().min(2));
     let looks_so = prefix.len() == 2
@@ -50,14 +51,14 @@ fn is_sid(value: Option<&str>, rest: &str) -> bool {
     }
 }
 
-/// Whether what follows the name of a state is its value, if it looks like one.
+/// Whether the text after the name of a status is its value, if it looks like one.
 fn is_state(value: Option<&str>, rest: &str) -> bool {
     let end = rest.find(|character: char| !matches!(character, 'a'..='z' | '_' | '-'));
     let word = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
     value.unwrap_or_default() == word
 }
 
-/// Whether one field at most has this name, and one has it where others only end in it, as `ParentCallSid` does.
+/// Whether at most one field has this name, and exactly one if other names end with it, as `ParentCallSid` does.
 fn is_named_once(fields: &BTreeSet<(String, String)>, name: &str) -> bool {
     let exact = fields.iter().filter(|(known, _)| known == name).count();
     let longer = fields
