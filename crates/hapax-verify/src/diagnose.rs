@@ -2,7 +2,7 @@
 //!
 //! A refusal states that the signature does not match, which is all that is certain. Most refusals have one of a few
 //! causes, and each can be tested: if the signature matches once a final newline is restored, something along the way
-//! removed it. Nothing is accepted here, and the findings are for the receiver's operators, never for the caller.
+//! removed it. Nothing is accepted here, and the findings are for the receiver's operators, never for the client.
 //!
 //! There is one file per kind of mistake; each makes a bounded number of attempts.
 

@@ -66,7 +66,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Searches until every name is found. The first value counts, even if it is not text: a caller must not be able to
+/// Searches until every name is found. The first value counts, even if it is not text: a client must not be able to
 /// select another value by corrupting the first.
 fn first_of<N: AsRef<str>, V, const COUNT: usize>(
     names: [&str; COUNT],

@@ -6,10 +6,10 @@ use crate::{Keys, NoKeys};
 pub struct Request<'a> {
     /// The HTTP method, in upper case.
     pub method: &'a str,
-    /// The configured public URL; `""` if unknown. Never taken from `Host` or `X-Forwarded-*`, which the caller
+    /// The configured public URL; `""` if unknown. Never taken from `Host` or `X-Forwarded-*`, which the client
     /// chooses.
     pub url: &'a str,
-    /// The query as it arrived, without its `?`. The caller chooses it, whether it is signed or not.
+    /// The query as it arrived, without its `?`. The client chooses it, whether it is signed or not.
     pub query: &'a str,
     /// All headers.
     pub headers: &'a dyn Headers,

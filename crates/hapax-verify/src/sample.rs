@@ -1,4 +1,4 @@
-//! Sample deliveries: a small realistic body and the headers that go with it, for a first event and for tests.
+//! Sample deliveries: a small realistic body and its headers, for a first event and for tests.
 //!
 //! The signature is not part of a sample; see [`crate::sign`].
 
@@ -14,24 +14,24 @@ use crate::catalogue::Provider;
 use crate::identity::{Field, Pointer, ValuePath};
 use crate::sign::Delivery;
 
-/// The type of a sample for a source without a preset.
+/// The event type of samples for sources without a preset.
 const SAMPLE_TYPE: &str = "hapax.sample";
 
 /// A delivery without its signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// Its id.
+    /// The event id.
     pub id: String,
-    /// The headers besides those of the signature.
+    /// The headers, without those of the signature.
     pub headers: Vec<(String, String)>,
-    /// The header that says when it is sent, where the provider does not sign it.
+    /// The header with the sending time, if the provider does not sign it.
     pub time_header: Option<String>,
-    /// The body.
+    /// The request body.
     pub body: Vec<u8>,
 }
 
 impl Sample {
-    /// The same, ready to be signed at this time in unix seconds.
+    /// Converts the sample to a delivery, ready to be signed at this time in Unix seconds.
     pub fn delivery(mut self, timestamp: i64) -> Delivery {
         let sent_at = self.time_header.map(|name| (name, timestamp.to_string()));
         self.headers.extend(sent_at);
@@ -45,14 +45,14 @@ impl Sample {
     }
 }
 
-/// What the ids of a provider look like, as far as its own libraries care.
+/// The shape of a provider's ids, as far as its own libraries require one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdShape {
     /// Any text.
     #[default]
     Text,
-    /// Digits alone.
+    /// Only digits.
     Digits,
 }
 
@@ -67,7 +67,7 @@ impl IdShape {
         }
     }
 
-    /// An id of this shape that no one has used, from the caller's randomness.
+    /// A new id of this shape, from the caller's randomness.
     pub fn fresh(self, random: u128) -> String {
         match self {
             IdShape::Text => format!("evt_{random:032x}"),
@@ -77,7 +77,7 @@ impl IdShape {
     }
 }
 
-/// A delivery as the provider sends it, with this id. Fresh ids are the caller's, in the shape of [`IdShape::fresh`].
+/// A delivery as the provider sends it, with this id. The caller supplies new ids, such as from [`IdShape::fresh`].
 pub fn of_provider(provider: &Provider, id: &str) -> Sample {
     let quoted = Value::from(id).to_string();
     let number = if IdShape::Digits.fits(id) { id } else { &quoted };
@@ -90,7 +90,7 @@ pub fn of_provider(provider: &Provider, id: &str) -> Sample {
         id: id.to_owned(),
         headers: headers.collect(),
         time_header: provider.sample.time_header.clone(),
-        // The template's place is a whole JSON string, so that any id stays valid JSON; in XML it stands alone.
+        // The template's placeholder is a whole JSON string, so that any id gives valid JSON; in XML it stands alone.
         body: provider
             .sample
             .body
@@ -102,14 +102,14 @@ pub fn of_provider(provider: &Provider, id: &str) -> Sample {
     }
 }
 
-/// A delivery that a source's own rule identifies by this id. Of a composite the first part takes the id, and the
-/// others a fixed word.
+/// A delivery that a source's own rule identifies by this id. In a composite, the first part gets the id and the others
+/// a fixed word.
 pub fn of_rule(rule: &IdentityRule, id: &str) -> Sample {
     let mut draft = Draft {
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
         body: Value::Object(Map::new()),
     };
-    // The type goes first: where both name the same place, it is the id that matters.
+    // The type goes first: if both have the same location, the id matters.
     if let Some(list) = &rule.event_type {
         draft.put_all(list.fields(), SAMPLE_TYPE);
     }
@@ -159,7 +159,7 @@ impl Draft {
             if !place.is_object() {
                 *place = Value::Object(Map::new());
             }
-            // An object serves for an array's index as well: a pointer reads both.
+            // An object also works in place of an array: a pointer reads both.
             place = &mut place[token.as_str()];
         }
         *place = Value::from(value);
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A signed delivery as it goes out.
+    /// A signed delivery, ready to send.
     fn signed(provider: &str, id: &str) -> Delivery {
         let provider = catalogue::get(provider).unwrap();
         let (secret, options) = (generate_secret(provider, &[7; 32]), provider.sample_options());
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    /// What shopify-api looks for: every header begins with `X-Shopify-`.
+    /// The library shopify-api expects every header to begin with `X-Shopify-`.
     #[test]
     fn a_shopify_sample_has_all_its_headers_under_one_kind_of_name() {
         let delivery = signed("shopify", "1");
@@ -243,7 +243,7 @@ mod tests {
         );
     }
 
-    /// Libraries for Sentry refuse a time that is too old, though it is not signed.
+    /// Libraries for Sentry refuse a time that is too old, although it is not signed.
     #[test]
     fn a_sentry_sample_says_when_it_is_sent() {
         assert_eq!(
@@ -252,14 +252,14 @@ mod tests {
         );
     }
 
-    /// Libraries for SNS read the time by its exact form.
+    /// Libraries for SNS require the exact format of the time.
     #[test]
     fn an_sns_sample_has_milliseconds() {
         let body: Value = serde_json::from_slice(&signed("aws-sns", "1").body).unwrap();
         assert_eq!(body["Timestamp"], "2026-01-01T00:01:01.000Z");
     }
 
-    /// Braintree's own libraries make objects of these lists, and fail where there is none.
+    /// Braintree's own libraries convert these lists to objects, and fail if they are missing.
     #[test]
     fn a_braintree_sample_has_the_lists_of_a_subscription() {
         let provider = catalogue::get("braintree").unwrap();

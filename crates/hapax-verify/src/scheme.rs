@@ -1,7 +1,7 @@
-//! A signature scheme as data: where the signature is, what it covers, how it is written and how its key is made.
+//! A signature scheme as data: where the signature is, what it covers, its encoding, and how its key is derived.
 //!
-//! Presets read it from the catalogue's files, sources from [`CustomScheme`]; the verifier and the signer both work
-//! from this one description, so that they cannot disagree.
+//! Presets define it in the catalogue's files, sources through [`CustomScheme`]. The verifier and the signer both use
+//! this one description, so they cannot disagree.
 
 mod custom;
 mod entities;
@@ -21,24 +21,25 @@ use serde::Deserialize;
 use crate::SetupError;
 use crate::identity::Pointer;
 
-/// How a sender signs.
+/// How a provider signs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
-    /// The headers that may hold the signature, in lower case. A name that ends in `-*` stands for `-1`, `-2` and so on.
+    /// The headers that may contain the signature, in lower case. A name that ends in `-*` stands for `-1`, `-2` and so
+    /// on.
     pub headers: Vec<String>,
-    /// Which of them count.
+    /// Which of the headers count.
     #[serde(default)]
     pub headers_read: HeadersRead,
-    /// How the header is written.
+    /// The format of the header.
     pub format: HeaderFormat,
-    /// What stands between the entries of a [`HeaderFormat::KeyValue`] header.
+    /// The separator between the entries of a [`HeaderFormat::KeyValue`] header.
     #[serde(default = "comma")]
     pub separator: char,
-    /// Headers that have to say this. Where they say anything else, the sender signs in another way.
+    /// Headers that must have exactly these values. With any other value, the provider signs in another way.
     #[serde(default)]
     pub fixed_headers: BTreeMap<String, String>,
-    /// The bytes that the signature covers.
+    /// The content that the signature covers.
     pub signed: Template,
     /// The headers that `{id}` reads; the first that is present counts.
     #[serde(default)]
@@ -46,12 +47,12 @@ pub struct Scheme {
     /// The signed timestamp, if there is one.
     #[serde(default)]
     pub timestamp: Option<TimestampRule>,
-    /// The kinds of signature that are known, each with its algorithm and key.
+    /// The known kinds of signature, each with its algorithm and key.
     pub signatures: Vec<SignatureKind>,
-    /// The option that says which URL the sender was given, where it signs that one.
+    /// The option with the URL that the provider calls, if it signs the URL.
     #[serde(default)]
     pub url_option: Option<String>,
-    /// How a request says which of several named keys it was signed with.
+    /// How a request names the key that it was signed with.
     #[serde(default)]
     pub named_keys: Option<NamedKeys>,
 }
@@ -60,33 +61,33 @@ pub struct Scheme {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadersRead {
-    /// The first that is present.
+    /// The first one that is present.
     #[default]
     First,
-    /// Every one, and every signature in a list separated by commas.
+    /// All of them, and every signature in a comma-separated list.
     Every,
 }
 
-/// Keys with names, one of which a request names.
+/// Named keys, one of which a request refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedKeys {
     /// The header that names the key.
     pub header: String,
-    /// The option that holds a table of keys by name.
+    /// The option with a table of keys by name.
     pub option: String,
 }
 
-/// How a signature header is written.
+/// The format of a signature header.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum HeaderFormat {
-    /// One signature, after a prefix (`sha256=…`); an empty prefix is none.
+    /// One signature after a prefix (`sha256=…`), which may be empty.
     Plain {
-        /// What stands before the signature.
+        /// The text before the signature.
         #[serde(default)]
         prefix: String,
-        /// Whether a signature without the prefix is one too.
+        /// Whether a signature without the prefix is accepted, too.
         #[serde(default)]
         prefix_optional: bool,
     },
@@ -96,28 +97,28 @@ pub enum HeaderFormat {
     Labelled,
 }
 
-/// Where the signed timestamp is, and how far it may be off.
+/// Where the signed timestamp is, and its tolerance.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimestampRule {
-    /// Where it is.
+    /// The location of the timestamp.
     pub path: TimestampPath,
-    /// Its unit.
+    /// The unit of the timestamp.
     #[serde(default)]
     pub unit: TimestampUnit,
-    /// How far it may be from the time of arrival, into the past and into the future alike.
+    /// The maximum distance from the time of arrival, into the past and into the future.
     pub tolerance_seconds: u32,
 }
 
-/// Where a signed timestamp is.
+/// The location of a signed timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimestampPath {
-    /// In a header of its own; the first that is present counts.
+    /// In a separate header; the first that is present counts.
     Headers(Vec<String>),
     /// Under this key of a [`HeaderFormat::KeyValue`] signature header.
     Key(String),
-    /// Inside the signed JSON body. It is read once the signature is known to be right.
+    /// Inside the signed JSON body. It is read only after the signature was verified.
     Body(Pointer),
 }
 
@@ -130,28 +131,28 @@ pub enum TimestampUnit {
     Seconds,
     /// Unix milliseconds.
     Milliseconds,
-    /// A date and time by RFC 3339, signed as it is written.
+    /// An RFC 3339 date and time, signed as it is written.
     Rfc3339,
 }
 
-/// One kind of signature that a header may hold.
+/// One kind of signature that a header may contain.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignatureKind {
-    /// The label or key of its entries; empty where the header format has none.
+    /// The label or key of its entries; empty if the header format has none.
     #[serde(default)]
     pub label: String,
-    /// The only one of the headers that holds it; any of them unless said.
+    /// The only header that contains it; by default any of them.
     #[serde(default)]
     pub header: Option<String>,
-    /// The option that holds a key for this kind alone; the secrets are for every kind that takes them.
+    /// The option with a key for this kind alone; the secrets apply to every kind that accepts them.
     #[serde(default)]
     pub key_option: Option<String>,
-    /// The algorithm.
+    /// The signature algorithm.
     pub algorithm: Algorithm,
-    /// How the signature is written.
+    /// The encoding of the signature.
     pub encoding: Encoding,
-    /// How the key is made from the secret's text.
+    /// How the key is derived from the secret's text.
     #[serde(default)]
     pub key: KeyRule,
 }
@@ -159,7 +160,7 @@ pub struct SignatureKind {
 /// A signature algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Algorithm {
-    /// HMAC with SHA-1; as a keyed hash it still holds, and a few senders offer nothing else.
+    /// HMAC with SHA-1: still secure as a keyed hash, and the only option of a few providers.
     #[serde(rename = "hmac-sha1")]
     HmacSha1,
     /// HMAC with SHA-256.
@@ -168,43 +169,43 @@ pub enum Algorithm {
     /// HMAC with SHA-512.
     #[serde(rename = "hmac-sha512")]
     HmacSha512,
-    /// Ed25519; the secret is the sender's public key.
+    /// Ed25519; the secret is the provider's public key.
     #[serde(rename = "ed25519")]
     Ed25519,
-    /// ECDSA on P-256 with SHA-256, its signature in DER; the secret is the sender's public key in DER.
+    /// ECDSA on P-256 with SHA-256, with signatures in DER; the secret is the provider's public key in DER.
     #[serde(rename = "ecdsa-p256")]
     EcdsaP256,
 }
 
-/// How bytes are written as text.
+/// A text encoding of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
-    /// Hexadecimal, in either case.
+    /// Hexadecimal, in upper or lower case.
     Hex,
     /// Base64 with the standard alphabet and padding.
     Base64,
 }
 
-/// How a key is made from a secret's text.
+/// How a key is derived from a secret's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyRule {
-    /// How the text is turned into bytes.
+    /// How the text is decoded.
     #[serde(default)]
     pub encoding: KeyEncoding,
-    /// What stands before the encoded bytes and is not part of the key. It also says which kind a secret belongs to.
+    /// The prefix of the encoded bytes, which is not part of the key. It also determines the kind of a secret.
     #[serde(default)]
     pub prefix: Option<String>,
-    /// Whether a secret without the prefix may be of this kind all the same.
+    /// Whether a secret without the prefix may also be of this kind.
     #[serde(default)]
     pub prefix_optional: bool,
-    /// The prefix of the private half, where verification takes the public one.
+    /// The prefix of the private half, if verification uses the public one.
     #[serde(default)]
     pub private_prefix: Option<String>,
 }
 
-/// How a secret's text is turned into key bytes.
+/// How a secret's text is decoded into key bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyEncoding {
@@ -215,7 +216,7 @@ pub enum KeyEncoding {
     Base64,
     /// The text is hexadecimal.
     Hex,
-    /// The text itself is the key, after the HTML entities in it are decoded as WordPress does.
+    /// The text itself is the key, after its HTML entities are decoded as WordPress does.
     Entities,
 }
 
@@ -224,7 +225,7 @@ fn comma() -> char {
 }
 
 impl Scheme {
-    /// What it is, in a few words.
+    /// A short description.
     pub(crate) fn summary(&self) -> String {
         let kinds: Vec<String> = self
             .signatures
@@ -240,7 +241,7 @@ impl Scheme {
             || select(&self.signatures, secret, |rule| rule.private_prefix.as_deref()).is_ok()
     }
 
-    /// Checks what the shape alone cannot promise, so that a request never finds a hole in the scheme.
+    /// Checks what the data structure alone cannot guarantee, so that no request can exploit a gap in the scheme.
     pub fn check(&self) -> Result<(), SetupError> {
         if self.headers.is_empty() {
             return Err(SetupError::SchemeIncomplete { what: "header" });

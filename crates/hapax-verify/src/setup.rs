@@ -1,46 +1,47 @@
-//! What can be wrong with a scheme, a rule or a secret, found once at start and not at the first request.
+//! Errors in a scheme, a rule or a secret, found once at start and not at the first request.
 
 use crate::limits::{
     COMPOSITE_PARTS_MAX, POINTER_DEPTH_MAX, POINTERS_MAX, SECRETS_MAX, TOLERANCE_SECONDS_MAX,
 };
 
-/// Why a verifier or signer cannot be made. Secrets are named by their place, counted from 1, and never printed.
+/// Why a verifier or signer cannot be created. Secrets are identified by their position, counted from 1, and never
+/// printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// There is no secret at all.
+    /// No secret is configured.
     #[error("no secret: without one nothing can be verified; add the sender's signing secret to `secrets`")]
     NoSecrets,
-    /// There are more secrets than rotation needs.
+    /// More secrets are configured than rotation needs.
     #[error(
         "{count} secrets: at most {SECRETS_MAX} are tried per request; remove the ones that are no longer used"
     )]
     TooManySecrets {
-        /// How many were given.
+        /// The number of secrets.
         count: usize,
     },
-    /// An option is absent without which nothing can be verified.
+    /// A required option is missing.
     #[error("the option `{name}` is not set, and without it nothing can be verified; add it to the source")]
     OptionMissing {
-        /// Its name.
+        /// The name of the option.
         name: &'static str,
     },
-    /// An option has a value that means nothing.
+    /// An option has an invalid value.
     #[error("the option `{name}` is not {expected}; correct it at the source")]
     OptionInvalid {
-        /// Its name.
+        /// The name of the option.
         name: &'static str,
-        /// What it should be.
+        /// A description of valid values.
         expected: &'static str,
     },
-    /// One secret cannot be used.
+    /// A secret is invalid.
     #[error("secret {position}: {problem}")]
     Secret {
-        /// Which one, counted from 1.
+        /// The position of the secret, counted from 1.
         position: usize,
         /// What is wrong with it.
         problem: SecretProblem,
     },
-    /// A key in an option cannot be used.
+    /// A key in an option is invalid.
     #[error("the key `{name}` in the source's options: {problem}")]
     KeyInOption {
         /// The option, or the key's name in it.
@@ -48,101 +49,101 @@ pub enum SetupError {
         /// What is wrong with it.
         problem: SecretProblem,
     },
-    /// The signed-content template names something that does not exist.
+    /// The template of the signed content contains an unknown placeholder.
     #[error(
         "`signed` contains {{{placeholder}}}, which is not known; use {{body}}, {{timestamp}}, {{id}}, {{method}}, {{url}} \
          or {{header:NAME}}"
     )]
     UnknownPlaceholder {
-        /// What stood between the braces.
+        /// The text between the braces.
         placeholder: String,
     },
-    /// The template has a brace without its partner.
+    /// The template has an unmatched brace.
     #[error("`signed` has a brace that is not closed or not opened; placeholders look like {{body}}")]
     UnbalancedBrace,
-    /// The template leaves out the body.
+    /// The template does not contain the body.
     #[error("`signed` does not contain {{body}}: anybody could change the body under a genuine signature")]
     BodyNotSigned,
-    /// Two parts of the template have no border.
+    /// The boundary between two parts of the template is ambiguous.
     #[error(
         "`signed` does not show where {first} ends and {second} begins, so that one signature would fit two different \
          requests; the sender has to sign a separator between them, with {{body}} last: write it like \"{example}\""
     )]
     PartsCanMove {
-        /// The part that comes first.
+        /// The first part.
         first: String,
-        /// The one that follows.
+        /// The part that follows it.
         second: String,
-        /// What would be clear.
+        /// An unambiguous template.
         example: String,
     },
-    /// The template needs a timestamp that nothing provides.
+    /// The template contains a timestamp, but its location is not configured.
     #[error("`signed` contains {{timestamp}}, but `timestamp_header` does not say where it is")]
     TimestampPlaceMissing,
-    /// A timestamp is named that the signature does not cover.
+    /// A timestamp is configured that the signature does not cover.
     #[error(
         "a timestamp is configured, but `signed` does not contain {{timestamp}}: a timestamp that is not signed protects \
          nothing; add it to `signed`, or remove `timestamp_header` and `tolerance`"
     )]
     TimestampNotSigned,
-    /// The template needs an id that nothing provides.
+    /// The template contains an id, but its location is not configured.
     #[error("`signed` contains {{id}}, but `id_header` does not say where it is")]
     IdPlaceMissing,
-    /// A tolerance that cannot be read, or is too wide.
+    /// The tolerance is invalid or too wide.
     #[error(
         "`tolerance` is \"{text}\"; write it like \"90s\", \"5m\" or \"1h\", at most {TOLERANCE_SECONDS_MAX} s"
     )]
     Tolerance {
-        /// What was written.
+        /// The configured value.
         text: String,
     },
-    /// A header name that HTTP does not allow.
+    /// The header name is not valid in HTTP.
     #[error("\"{name}\" is not a header name; write it like \"x-signature\"")]
     HeaderName {
-        /// What was written.
+        /// The configured value.
         name: String,
     },
-    /// A `verify` table lacks something that its scheme needs.
+    /// A `verify` table lacks a key that its scheme needs.
     #[error("`scheme = \"{scheme}\"` needs `{key}`: {what}")]
     VerifyKeyMissing {
-        /// The scheme.
+        /// The name of the scheme.
         scheme: &'static str,
-        /// The key, or the choice of them.
+        /// The missing key, or a choice of keys.
         key: &'static str,
-        /// What it is.
+        /// A description of the key.
         what: &'static str,
     },
-    /// A `verify` table has something that its scheme does not read.
+    /// A `verify` table has a key that its scheme does not use.
     #[error("`scheme = \"{scheme}\"` takes no `{key}`; remove it{}", takes(.known))]
     VerifyKeyUnused {
-        /// The scheme.
+        /// The name of the scheme.
         scheme: &'static str,
-        /// The key.
+        /// The unused key.
         key: &'static str,
-        /// The keys that it takes.
+        /// The keys that the scheme uses.
         known: &'static [&'static str],
     },
-    /// A scheme without any header or signature to look at.
+    /// A scheme without any header or signature.
     #[error("the scheme names no {what}")]
     SchemeIncomplete {
-        /// What is absent.
+        /// What is missing.
         what: &'static str,
     },
-    /// A field of an identity rule that cannot be read.
+    /// A field of an identity rule is invalid.
     #[error("\"{text}\" is not a place for an id or type: {problem}")]
     Field {
-        /// What was written.
+        /// The configured value.
         text: String,
         /// What is wrong with it.
         problem: FieldProblem,
     },
-    /// An empty list of fields, or one that is too long.
+    /// A list of fields is empty or too long.
     #[error("a composite has between 1 and {COMPOSITE_PARTS_MAX} parts, this one has {count}")]
     CompositeSize {
-        /// How many it has.
+        /// The number of fields.
         count: usize,
     },
-    /// More JSON pointers than one pass should look for.
+    /// The rule has more JSON pointers than one pass should extract.
     #[error("the id and type name more than {POINTERS_MAX} different places inside the body")]
     TooManyPointers,
 }
@@ -156,38 +157,38 @@ pub enum SecretProblem {
     /// It is not base64.
     #[error("not base64{}; copy it again from the sender, whole", after(.prefix.as_deref()))]
     NotBase64 {
-        /// The prefix that was taken off first.
+        /// The prefix that was removed first.
         prefix: Option<String>,
     },
     /// It is not hexadecimal.
     #[error("not hexadecimal{}; copy it again from the sender, whole", after(.prefix.as_deref()))]
     NotHex {
-        /// The prefix that was taken off first.
+        /// The prefix that was removed first.
         prefix: Option<String>,
     },
-    /// It lacks the prefix that says what kind of secret it is.
+    /// It lacks the prefix that identifies its kind.
     #[error("it does not begin with {expected}; check that it belongs to this provider")]
     PrefixMissing {
-        /// The prefixes that are known.
+        /// The known prefixes.
         expected: String,
     },
-    /// It is a private key where a public one belongs.
+    /// It is a private key where a public one is expected.
     #[error(
         "it begins with {prefix} and is a private signing key; verification takes the public key, {public_prefix}…"
     )]
     PrivateKey {
-        /// The prefix it has.
+        /// Its prefix.
         prefix: String,
-        /// The prefix it should have.
+        /// The expected prefix.
         public_prefix: String,
     },
-    /// It is a public key where a private one belongs.
+    /// It is a public key where a private one is expected.
     #[error("it is a public key and cannot sign; signing takes the private key")]
     PublicKey,
     /// It does not have the length of an Ed25519 key.
     #[error("it is {bytes} bytes long, and an Ed25519 key has 32 (or 64 as private and public key together)")]
     KeyLength {
-        /// How long it is.
+        /// Its length in bytes.
         bytes: usize,
     },
     /// It is neither a certificate nor a public key.
@@ -195,19 +196,19 @@ pub enum SecretProblem {
         "it is no {expected}; copy it again from the sender, whole, and mind that it is the public half that verifies"
     )]
     NotAPublicKey {
-        /// What it should be.
+        /// A description of the expected key.
         expected: &'static str,
     },
     /// It is not a private key that can sign.
     #[error("it is no {expected}; signing takes the private half")]
     NotASigningKey {
-        /// What it should be.
+        /// A description of the expected key.
         expected: &'static str,
     },
     /// It is not a user name and a password.
     #[error("it is not `user:password`; write both with a colon between them, as the sender has them")]
     NotUserAndPassword,
-    /// It has the right length and is not a key all the same.
+    /// It has the right length but is not a valid key.
     #[error("it is not an Ed25519 key")]
     NotAKey,
 }
@@ -215,18 +216,18 @@ pub enum SecretProblem {
 /// What is wrong with the text of a [`crate::Field`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FieldProblem {
-    /// It begins with none of the known kinds.
+    /// It has no known prefix.
     #[error("write \"header:NAME\", \"body:/json/pointer\" or \"body-sha256\"")]
     UnknownKind,
-    /// The header name is not one.
+    /// The header name is invalid.
     #[error("what follows `header:` is not a header name")]
     HeaderName,
-    /// The JSON pointer is not one.
+    /// The JSON pointer is invalid.
     #[error(
         "what follows `body:` is not a JSON pointer; it begins with `/`, and `~` is written `~0`, `/` is `~1`"
     )]
     Pointer,
-    /// The JSON pointer reaches too deep.
+    /// The JSON pointer is too deep.
     #[error("the JSON pointer is deeper than {POINTER_DEPTH_MAX}")]
     PointerDepth,
 }

@@ -1,5 +1,5 @@
-//! Signing: what a provider does before it delivers. It serves test deliveries, benchmarks and our own outgoing requests,
-//! and works from the same [`Scheme`] as the verifier.
+//! Signing, as a provider does before it delivers. Used for test deliveries, benchmarks and Hapax's own outgoing
+//! requests; based on the same [`Scheme`] as the verifier.
 
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
 use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der, PublicKeyX509Der};
@@ -19,7 +19,7 @@ use crate::scheme::{
 use crate::setup::SecretProblem;
 use crate::{Algorithm, Encoding, Options, Proof, Scheme, SetupError};
 
-/// Signs deliveries with one secret. Made once, used for every delivery.
+/// Signs deliveries with one secret. Create it once and use it for every delivery.
 pub struct Signer {
     scheme: Scheme,
     kind: usize,
@@ -33,7 +33,7 @@ enum Material {
 }
 
 impl Signer {
-    /// Makes a signer. For Ed25519 the secret is the private key (`whsk_…` in Standard Webhooks).
+    /// Creates a signer. For Ed25519 the secret is the private key (`whsk_…` in Standard Webhooks).
     pub fn new(scheme: &Scheme, secret: &str) -> Result<Self, SetupError> {
         scheme.check()?;
         let (kind, material) =
@@ -45,12 +45,12 @@ impl Signer {
         })
     }
 
-    /// The headers that prove a delivery: the signature, and the id and timestamp where the scheme sends them as headers
-    /// of their own. `timestamp` is in unix seconds.
+    /// The headers that prove a delivery: the signature, and the id and timestamp if the scheme sends them in separate
+    /// headers. `timestamp` is in Unix seconds.
     ///
-    /// Where the content covers further headers (`{header:…}`), they are sent and signed empty. An id that contains the
-    /// separator of the signed content (a `.` in Standard Webhooks) is refused by verifiers, because one signature would
-    /// fit two requests: use ids without it.
+    /// If the content covers further headers (`{header:…}`), they are sent and signed empty. Verifiers refuse an id
+    /// that contains the separator of the signed content (a `.` in Standard Webhooks), because one signature would be
+    /// valid for two requests: use ids without it.
     pub fn sign(
         &self,
         id: &str,
@@ -82,7 +82,7 @@ impl Signer {
         &self.scheme.signatures[self.kind]
     }
 
-    /// The time as it is sent in a header of its own or beside the signature.
+    /// The time as it is sent in a separate header or next to the signature.
     fn timestamp_text(&self, timestamp: i64) -> Option<String> {
         let rule = self.scheme.timestamp.as_ref()?;
         match rule.path {
@@ -91,7 +91,7 @@ impl Signer {
         }
     }
 
-    /// The time as JSON, where it is sent inside the body, and where in it.
+    /// The time as JSON and its location, if it is sent inside the body.
     pub(crate) fn time_in_body(&self, timestamp: i64) -> Option<(&Pointer, String)> {
         let rule = self.scheme.timestamp.as_ref()?;
         let TimestampPath::Body(pointer) = &rule.path else {
@@ -112,7 +112,7 @@ impl Signer {
         match &self.material {
             Material::Hmac(key) => encode(tag(key, content).as_ref()),
             Material::Ed25519(pair) => encode(pair.sign(&concatenate(content)).as_ref()),
-            // A signature that cannot be made is empty, and verifies nowhere.
+            // If signing fails, the signature is empty, and thus invalid.
             Material::EcdsaP256(pair) => pair
                 .sign(&SystemRandom::new(), &concatenate(content))
                 .map_or_else(|_| String::new(), |signature| encode(signature.as_ref())),
@@ -160,7 +160,7 @@ impl Signer {
 
 impl std::fmt::Debug for Signer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key is left out on purpose.
+        // The key is omitted on purpose.
         formatter
             .debug_struct("Signer")
             .field("scheme", &self.scheme)
@@ -168,20 +168,20 @@ impl std::fmt::Debug for Signer {
     }
 }
 
-/// A delivery: what a sender is about to send, or, once it is signed, what it sends.
+/// A delivery to be signed, or, once it is signed, to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// The id, for senders that send it in a header of its own.
+    /// The id, for providers that send it in a separate header.
     pub id: String,
-    /// When it is signed, in unix seconds.
+    /// When it is signed, in Unix seconds.
     pub timestamp: i64,
     /// The HTTP method.
     pub method: String,
-    /// The public URL that it goes to.
+    /// The public URL that it is sent to.
     pub url: String,
-    /// The headers.
+    /// The request headers.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The request body.
     pub body: Vec<u8>,
 }
 
@@ -199,14 +199,14 @@ impl Default for Delivery {
 }
 
 impl Delivery {
-    /// Sets a header, instead of what it was.
+    /// Sets a header, replacing its previous value.
     pub(crate) fn set_header(&mut self, name: &str, value: &str) {
         self.headers
             .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Adds a value to the URL's query.
+    /// Adds a parameter to the URL's query.
     pub(crate) fn add_to_query(&mut self, name: &str, value: &str) {
         let separator = if self.url.contains('?') { '&' } else { '?' };
         let pair = form_urlencoded::Serializer::new(String::new())
@@ -217,36 +217,36 @@ impl Delivery {
     }
 }
 
-/// Makes a delivery prove itself: adds headers, or changes the URL or the body, as the sender does.
+/// Signs a delivery: adds headers, or changes the URL or the body, as the provider does.
 pub(crate) trait Sign: Send + Sync {
     fn sign(&self, delivery: &mut Delivery);
 
-    /// Whether what it adds is the secret itself.
+    /// Whether it adds the secret itself.
     fn sends_secret(&self) -> bool {
         false
     }
 }
 
-/// Signs as a provider does, with one secret. Made once, used for every delivery.
+/// Signs as a provider does, with one secret. Create it once and use it for every delivery.
 pub struct ProviderSigner(Box<dyn Sign>);
 
 impl ProviderSigner {
-    /// Makes a signer. Where the provider signs with a key pair, the secret is the private half.
+    /// Creates a signer. If the provider signs with a key pair, the secret is the private half.
     pub fn new(provider: &Provider, secret: &str, options: &Options) -> Result<Self, SetupError> {
         Self::of_proof(&provider.proof, secret, options)
     }
 
-    /// The same for a source without a preset.
+    /// Creates a signer for a source without a preset.
     pub fn of_proof(proof: &Proof, secret: &str, options: &Options) -> Result<Self, SetupError> {
         proof.signer(secret, options).map(ProviderSigner)
     }
 
-    /// Whether a delivery holds the secret itself: it is no signature, and not to be shown.
+    /// Whether a delivery contains the secret itself instead of a signature, so that it must not be shown.
     pub fn sends_secret(&self) -> bool {
         self.0.sends_secret()
     }
 
-    /// The delivery as it goes out.
+    /// Signs a delivery, ready to send.
     #[must_use]
     pub fn sign(&self, mut delivery: Delivery) -> Delivery {
         self.0.sign(&mut delivery);
@@ -260,12 +260,12 @@ impl std::fmt::Debug for ProviderSigner {
     }
 }
 
-/// What signs, and what verifies: the same text, unless the sender has a key pair.
+/// The secrets for signing and for verifying: the same, unless the provider has a key pair.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretPair {
-    /// What the sender signs with.
+    /// The secret that the provider signs with.
     pub signing: String,
-    /// What a source has in `secrets`.
+    /// The secret that a source has in `secrets`.
     pub verifying: String,
 }
 
@@ -281,12 +281,12 @@ impl SecretPair {
 
 impl std::fmt::Debug for SecretPair {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Both halves are left out on purpose.
+        // Both halves are omitted on purpose.
         formatter.debug_struct("SecretPair").finish_non_exhaustive()
     }
 }
 
-/// A secret in the shape that the provider's own secrets have, from the caller's randomness.
+/// A new secret in the format of the provider's own secrets, from the caller's randomness.
 pub fn generate_secret(provider: &Provider, random: &[u8; 32]) -> SecretPair {
     let prefixed = |text: String| SecretPair::shared(format!("{}{text}", provider.secret_prefix));
     match &provider.proof {
@@ -298,7 +298,7 @@ pub fn generate_secret(provider: &Provider, random: &[u8; 32]) -> SecretPair {
     }
 }
 
-/// A secret for a source's own scheme, from the caller's randomness. For Ed25519 it is a private key.
+/// A new secret for a source's own scheme, from the caller's randomness. For Ed25519 it is a private key.
 pub fn generate_custom_secret(scheme: &Scheme, random: &[u8; 32]) -> String {
     let rule = scheme.signatures.first().map(|kind| &kind.key);
     let prefix = rule.and_then(|rule| rule.prefix.as_deref()).unwrap_or_default();
@@ -324,7 +324,7 @@ fn secret_text(scheme: &Scheme, random: &[u8; 32]) -> String {
     }
 }
 
-/// Both halves, where the scheme's first kind is a key pair.
+/// Both halves, if the scheme's first kind is a key pair.
 fn asymmetric_pair(scheme: &Scheme, random: &[u8; 32]) -> Option<SecretPair> {
     let kind = scheme.signatures.first()?;
     let (private, public) = match kind.algorithm {
@@ -377,7 +377,7 @@ fn p256_key_pair(bytes: &[u8]) -> Result<EcdsaKeyPair, SecretProblem> {
     })
 }
 
-/// A private key is the seed, or the seed with the public key behind it.
+/// A private key is the seed, optionally followed by the public key.
 fn key_pair(bytes: &[u8]) -> Result<Ed25519KeyPair, SecretProblem> {
     let pair = match bytes.len() {
         32 => Ed25519KeyPair::from_seed_unchecked(bytes),

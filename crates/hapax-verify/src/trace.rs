@@ -1,30 +1,30 @@
-//! What a verifier saw on its way, for anyone who asks why; nothing at all where no one does.
+//! The steps of a verification, recorded only if an explanation is requested.
 
 use crate::Rejection;
 
 /// One step of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What was looked at, in a word or two.
+    /// What was checked, in a word or two.
     pub name: &'static str,
-    /// How it went.
+    /// The result of the step.
     pub outcome: StepOutcome,
-    /// What was found; never a secret and never the signature that would have been right.
+    /// What was found; never a secret and never the expected signature.
     pub detail: String,
 }
 
-/// How a step went.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// As it should be.
+    /// The check succeeded.
     Passed,
-    /// Here the delivery is refused.
+    /// The check failed, and the delivery is refused.
     Failed,
-    /// Worth knowing; refuses nothing.
+    /// For information only.
     Noted,
 }
 
-/// Collects steps, or drops them before they are written.
+/// Collects steps, or discards them before they are formatted.
 pub(crate) enum Trace<'steps> {
     Off,
     On(&'steps mut Vec<Step>),
@@ -39,7 +39,7 @@ impl Trace<'_> {
         self.add(name, StepOutcome::Noted, detail);
     }
 
-    /// Writes down how a step ended, and hands its result on.
+    /// Records the result of a step and returns it.
     pub(crate) fn step<T>(
         &mut self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! Test vectors: deliveries with what is to be made of them. A provider is contributed by its vectors.
+//! Test vectors: deliveries with their expected results. To contribute a provider, provide its vectors.
 //!
 //! ```
 //! use hapax_verify::vectors::{File, Outcome};
@@ -27,19 +27,19 @@ use crate::{KeyRequest, OptionValue, Options, Rejection, Request, SetupError, Ve
 /// A file of vectors.
 #[derive(Debug, Clone, Deserialize)]
 pub struct File {
-    /// The provider, by its name here or with `_` for `-`.
+    /// The provider's name in the catalogue, in which `_` may replace `-`.
     #[serde(default)]
     pub provider: Option<String>,
-    /// The vectors.
+    /// The vectors of the file.
     pub vectors: Vec<Vector>,
 }
 
 /// One delivery or handshake.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Vector {
-    /// Its name.
+    /// A descriptive name.
     pub name: String,
-    /// The provider, where the file names none.
+    /// The provider, if the file does not name one.
     #[serde(default)]
     pub provider: Option<String>,
     /// The configured secrets.
@@ -48,64 +48,64 @@ pub struct Vector {
     /// Public keys, which count as secrets.
     #[serde(default)]
     pub public_keys: Option<Vec<String>>,
-    /// Options of the source, and keys that are at hand: `certificates` by URL, `jwks` by id.
+    /// Options of the source, and available keys: `certificates` by URL, `jwks` by id.
     #[serde(default)]
     pub config: BTreeMap<String, Value>,
-    /// The method; POST unless said.
+    /// The HTTP method; POST by default.
     #[serde(default = "post")]
     pub method: String,
     /// The public URL.
     #[serde(default)]
     pub url: String,
-    /// The headers.
+    /// The request headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The body as text.
     #[serde(default)]
     pub body: Option<String>,
-    /// The body, where it is no text.
+    /// The body in base64, if it is not text.
     #[serde(default)]
     pub body_base64: Option<String>,
-    /// When it arrives, in unix seconds.
+    /// When it arrives, in Unix seconds.
     pub now: i64,
-    /// Whether it is to be accepted.
+    /// Whether it must be accepted.
     pub valid: bool,
-    /// The id of its event: the parts of a composite joined by `:`, unescaped.
+    /// The expected event id: the parts of a composite joined with `:`, unescaped.
     #[serde(default)]
     pub expected_event_id: Option<String>,
-    /// The ids and types of its events, where there are several.
+    /// The expected ids and types, if there are several events.
     #[serde(default)]
     pub expected_event_ids: Option<Vec<ExpectedEvent>>,
-    /// The type of its first event.
+    /// The expected type of the first event.
     #[serde(default)]
     pub expected_event_type: Option<String>,
-    /// What a handshake is answered with.
+    /// The expected response to a handshake.
     #[serde(default)]
     pub expected_response: Option<ExpectedResponse>,
-    /// A choice that receivers may make either way, in words.
+    /// A description of the decision, if receivers may make it either way.
     #[serde(default)]
     pub policy: Option<Value>,
 }
 
-/// One of several events.
+/// One of several expected events.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ExpectedEvent {
-    /// Its id.
+    /// The expected id.
     pub id: Option<String>,
-    /// Its type.
+    /// The expected type.
     #[serde(rename = "type")]
     pub event_type: Option<String>,
 }
 
-/// What a handshake is answered with.
+/// The expected response to a handshake.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ExpectedResponse {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
     /// The content type, without its parameters.
     #[serde(default)]
     pub content_type: Option<String>,
-    /// Headers among others.
+    /// Headers that must be among those of the response.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The body as text.
@@ -116,26 +116,26 @@ pub struct ExpectedResponse {
     pub json: Option<Value>,
 }
 
-/// What became of a vector.
+/// The result of a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The vector's name.
     pub name: String,
-    /// Why it failed; nothing if it is as it should be.
+    /// Why it failed; `None` if it passed.
     pub failure: Option<String>,
 }
 
 /// Why a file cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VectorError {
-    /// It names no provider of the catalogue.
+    /// It names a provider that is not in the catalogue.
     #[error(
         "vector `{vector}` names the provider `{provider}`, which is not in the catalogue; `hapax providers` lists what is"
     )]
     UnknownProvider {
-        /// The vector.
+        /// The name of the vector.
         vector: String,
-        /// The provider.
+        /// The name of the provider.
         provider: String,
     },
 }
@@ -164,7 +164,7 @@ impl File {
 }
 
 impl Vector {
-    /// Runs it against a provider; the error says what is not as it should be.
+    /// Runs the vector against a provider; the error describes the first difference.
     pub fn run(&self, provider: &Provider) -> Result<(), String> {
         let result = self.verification(provider);
         if let (Err(rejection), Some(expected)) = (&result, &self.expected_response) {
@@ -187,7 +187,7 @@ impl Vector {
         }
     }
 
-    /// What the provider's preset makes of it, with every key that the vector has.
+    /// The result of the provider's preset, with every key that the vector has.
     pub fn verification(&self, provider: &Provider) -> Result<Verification, Rejection> {
         let verifier = self.verifier(provider).map_err(|error| Rejection::KeyRefused {
             problem: error.to_string(),
@@ -207,12 +207,12 @@ impl Vector {
         }
     }
 
-    /// The verifier of a source that is configured as the vector says.
+    /// The verifier of a source configured according to the vector.
     pub fn verifier(&self, provider: &Provider) -> Result<Verifier, SetupError> {
         let public = self.public_keys.as_deref().unwrap_or_default();
         let mut secrets: Vec<String> = self.secrets.iter().chain(public).cloned().collect();
         if secrets.is_empty() && provider.secrets == crate::SecretNeed::Required {
-            // A handshake that needs none is tried on a source that has one.
+            // A handshake that needs no secret is tried on a source that has one.
             secrets.push(generate_secret(provider, &[1; 32]).verifying);
         }
         Verifier::new(&provider.recipe(), &secrets, &self.options())
@@ -227,7 +227,7 @@ impl Vector {
         }
     }
 
-    /// The options of a source that is configured as the vector says.
+    /// The options of a source configured according to the vector.
     pub fn options(&self) -> Options {
         self.config
             .iter()
@@ -235,7 +235,7 @@ impl Vector {
             .collect()
     }
 
-    /// The keys that are at hand.
+    /// The available keys.
     pub fn keys(&self) -> BTreeMap<String, Vec<u8>> {
         let tables = ["certificates", "jwks"]
             .iter()
@@ -250,7 +250,7 @@ impl Vector {
             .collect()
     }
 
-    /// A published signature without an id beside it: it is right, and the delivery cannot be told apart.
+    /// A published signature without an id: it is valid, but the delivery cannot be identified.
     fn is_only_unidentified(&self, rejection: &Rejection) -> bool {
         let expects_none = self.expected_event_id.is_none() && self.expected_event_ids.is_none();
         let lacks_id = matches!(
@@ -260,14 +260,14 @@ impl Vector {
         expects_none && lacks_id
     }
 
-    /// Where receivers may choose, the catalogue says how we do.
+    /// If receivers may choose, the catalogue contains our choice.
     fn compare_choice(
         &self,
         choice: Option<&Choice>,
         result: &Result<Verification, Rejection>,
     ) -> Result<(), String> {
         match (choice, result) {
-            // Someone else's question: what we do is right by definition.
+            // Not one of our choices: either result is right.
             (None, _) => Ok(()),
             (Some(choice), Ok(_)) => equal("accepted", &choice.accept, &true),
             (Some(choice), Err(rejection)) => {

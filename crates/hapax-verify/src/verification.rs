@@ -1,23 +1,23 @@
-//! What a request turned out to be: one or more events, a handshake to answer, or a question that needs a key first.
+//! The result of verifying a request: one or more events, a handshake to answer, or a key that must be fetched first.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::KeyRequest;
 
-/// The outcome of a request that was not refused.
+/// The result of a request that was not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verification {
-    /// Verified events, in the order of the body. Empty only for senders whose batches may be empty.
+    /// Verified events, in the order of the body. Empty only for providers whose batches may be empty.
     Events(Vec<Envelope>),
-    /// The sender wants to see an answer before it delivers anything; nothing is stored.
+    /// A handshake that the provider performs before it delivers events: send the response, and store nothing.
     Handshake(HandshakeAnswer),
-    /// The sender hands over the secret that it will sign with. Anyone could: it counts only for a registration that
-    /// the operator opened, and only once it is durable may the answer be given.
+    /// The provider sends the secret that it will sign with. Anyone could do that: it counts only for a registration
+    /// that the operator opened, and the response may be sent only after the secret is stored durably.
     Registration(Registration),
-    /// The sender is confirmed by calling a URL of its own before the answer is given.
+    /// A URL of the provider must be called before the response is sent.
     Confirmation(Confirmation),
-    /// The signature can only be checked with a key that has to be fetched first.
+    /// The signature can be verified only with a key that must be fetched first.
     NeedsKey(KeyRequest),
 }
 
@@ -26,62 +26,62 @@ pub enum Verification {
 pub struct Envelope {
     /// The provider's own id of the event, in the text form described at [`crate::identity`].
     pub event_id: String,
-    /// The id that the version of the rule before this one gave the event, where it is another.
+    /// The id that the previous version of the rule gives the event, if it is different.
     pub earlier_id: Option<String>,
-    /// The provider's type of the event, if it has one.
+    /// The provider's event type, if it has one.
     pub event_type: Option<String>,
-    /// The timestamp that the signature covers, in unix seconds.
+    /// The signed timestamp, in Unix seconds.
     pub signed_at: Option<i64>,
-    /// The transmission that brought it, where the sender signs that and not the body: the caller has to remember
-    /// which body came with it first, and refuse any other.
+    /// The transmission, if the provider signs that instead of the body: the caller must remember the first body that
+    /// came with it, and refuse any other.
     pub transmission: Option<Transmission>,
-    /// Which of the verifier's secrets matched, counted from 0.
+    /// The index of the verifier's secret that matched, counted from 0.
     pub secret_index: Option<usize>,
-    /// Whether the signature covers the id. Where it does not, a replayer can give an old body a new id.
+    /// Whether the signature covers the id. If it does not, an attacker can replay an old body under a new id.
     pub id_is_signed: bool,
-    /// What `event_id` is worth.
+    /// What `event_id` guarantees.
     pub identification: Identification,
-    /// What a destination is given.
+    /// The body that destinations receive.
     pub body: EventBody,
-    /// What the event's content is judged by, where it is not the hash of its body.
+    /// The hash of the event's content, if it is not the hash of its body.
     pub content_hash: Option<ContentHash>,
-    /// The place inside a batch, counted from 0; `None` for a request that carries one event.
+    /// The position inside a batch, counted from 0; `None` for a request with one event.
     pub batch_index: Option<u32>,
 }
 
-/// A transmission that stands for one body.
+/// A signed transmission that stands for one body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transmission {
-    /// Its id, which is signed.
+    /// Its signed id.
     pub id: String,
-    /// After this time, in unix seconds, nothing is accepted under its signature any more.
+    /// The end of its validity, in Unix seconds: after that, nothing is accepted under its signature.
     pub valid_until: i64,
 }
 
-/// What an event's id is worth.
+/// What an event's id guarantees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identification {
-    /// It is the sender's, and the same in every attempt.
+    /// It is the provider's, and the same in every attempt.
     BySender,
-    /// The sender has none: no event is a duplicate of another, and `event_id` is empty.
+    /// The provider has none: no event is a duplicate of another, and `event_id` is empty.
     Never,
-    /// This one of several has none, though it should: it is to be kept aside. `event_id` is made of its hash.
+    /// This one of several events has none, although it should: quarantine it. `event_id` contains its hash.
     Missing,
 }
 
-/// Which bytes of a request an event's body is.
+/// The bytes of a request that are an event's body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventBody {
-    /// All of them; of a delivery by GET its query.
+    /// All of them; for a GET delivery, its query.
     Whole,
     /// An item of a batch.
     Part(Range<usize>),
-    /// These, one after another: the request as it would be if it carried this event alone.
+    /// These ranges, one after another: the request as it would be if it contained this event alone.
     Pieces(Vec<Range<usize>>),
 }
 
 impl EventBody {
-    /// The bytes themselves, out of the request's.
+    /// The bytes of the body, taken from the request.
     pub fn of<'a>(&self, request: &'a [u8]) -> Cow<'a, [u8]> {
         let slice = |range: &Range<usize>| request.get(range.clone()).unwrap_or_default();
         match self {
@@ -92,53 +92,53 @@ impl EventBody {
     }
 }
 
-/// A hash over what stays the same when an event is repeated.
+/// A hash of the content that stays the same when an event is retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentHash {
-    /// Names the rule: what is left out.
+    /// Names the rule: what is excluded.
     pub rule: String,
-    /// SHA-256 over the rest.
+    /// SHA-256 of the remaining content.
     pub hash: [u8; 32],
 }
 
-/// A secret that a sender hands over.
+/// A secret that a provider sends.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// The secret.
+    /// The secret to store.
     pub secret: String,
-    /// What to answer once it is durable.
+    /// The response, to be sent once the secret is stored durably.
     pub answer: HandshakeAnswer,
 }
 
 impl std::fmt::Debug for Registration {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The secret is left out, and so is the answer, which may repeat it.
+        // The secret is omitted, and so is the response, which may repeat it.
         formatter.debug_struct("Registration").finish_non_exhaustive()
     }
 }
 
-/// A URL that has to be called.
+/// A URL that must be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmation {
-    /// Where, already checked against the provider's allowed hosts.
+    /// The URL, already checked against the provider's allowed hosts.
     pub url: String,
-    /// What to answer once it was called.
+    /// The response, to be sent once the URL was called.
     pub answer: HandshakeAnswer,
 }
 
-/// What to answer to a handshake.
+/// The response to a handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandshakeAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// The headers, `content-type` among them.
+    /// The headers, including `content-type`.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The response body.
     pub body: Vec<u8>,
 }
 
 impl HandshakeAnswer {
-    /// 200 with nothing in it.
+    /// Status 200 without a body.
     pub(crate) fn empty() -> Self {
         HandshakeAnswer {
             status: 200,
@@ -147,7 +147,7 @@ impl HandshakeAnswer {
         }
     }
 
-    /// 200 with a text, which no browser takes for anything else.
+    /// Status 200 with plain text that no browser interprets as anything else.
     pub(crate) fn text(body: impl Into<Vec<u8>>) -> Self {
         HandshakeAnswer {
             status: 200,
@@ -159,7 +159,7 @@ impl HandshakeAnswer {
         }
     }
 
-    /// 200 with JSON.
+    /// Status 200 with JSON.
     pub(crate) fn json(value: &serde_json::Value) -> Self {
         HandshakeAnswer {
             status: 200,

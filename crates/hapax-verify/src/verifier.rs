@@ -1,7 +1,7 @@
 //! The verifier: a recipe and secrets, compiled once and used for every request.
 //!
-//! The order is fixed: handshakes that no one can verify, the proof over the raw bytes, handshakes that are proven, and
-//! only then the events in the body.
+//! The order is fixed: handshakes that cannot be verified, the proof over the raw bytes, verified handshakes, and only
+//! then the events in the body.
 
 use crate::handshake::Knowledge;
 use crate::identity::{CompiledRule, ValuePath};
@@ -22,7 +22,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Compiles a verifier. Any of the secrets may match, which is what makes rotation possible without a gap.
+    /// Compiles a verifier. Any of the secrets may match, which allows rotation without a gap.
     pub fn new<S: AsRef<str>>(recipe: &Recipe, secrets: &[S], options: &Options) -> Result<Self, SetupError> {
         let secrets: Vec<&str> = secrets.iter().map(AsRef::as_ref).collect();
         if secrets.is_empty() && recipe.secrets == SecretNeed::Required {
@@ -44,23 +44,24 @@ impl Verifier {
         })
     }
 
-    /// Says what the request is, or why it is refused.
+    /// Verifies a request and identifies its events, or returns why it is refused.
     pub fn verify(&self, request: &Request<'_>) -> Result<Verification, Rejection> {
         self.walk(request, &mut Trace::Off)
     }
 
-    /// Explains step by step why the request verifies or not. It ends with the first step that fails, as `verify` does.
+    /// Explains step by step why the request is accepted or refused. It stops at the first step that fails, as `verify`
+    /// does.
     pub fn explain(&self, request: &Request<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
-        // The rejection is the last step already; there is nothing left to do with it.
+        // The rejection is already the last step.
         let _ = self.walk(request, &mut Trace::On(&mut steps));
         steps
     }
 
-    /// Refuses a request of which only the head is known, if no body could make it genuine: the proof belongs into the
-    /// head, and is not there. What it lets pass is not proven yet.
+    /// Refuses a request from its headers alone if no body could make it valid: the proof belongs in the headers and is
+    /// missing. A request that passes is not verified yet.
     ///
-    /// This looks headers up and hashes nothing, so that a stranger's body need not even be read.
+    /// This only looks up headers and hashes nothing, so a stranger's body need not even be read.
     pub fn check_head(&self, head: &Request<'_>) -> Result<(), Rejection> {
         let body_may_tell =
             self.proof.is_in_body() || self.recipe.handshakes.iter().any(|one| one.is_in_body());
@@ -73,12 +74,12 @@ impl Verifier {
         }
     }
 
-    /// Where the ids are, what they are worth, and which version of the rule this is.
+    /// Where the ids are, what they guarantee, and the version of the rule.
     pub fn identity(&self) -> &IdentityRule {
         self.identity.rule()
     }
 
-    /// Whether the signature covers the event id. Where it does not, a replayer can give an old body a new id.
+    /// Whether the signature covers the event id. If it does not, an attacker can replay an old body under a new id.
     pub fn id_is_signed(&self) -> bool {
         self.identity.id_is_signed()
     }
@@ -88,7 +89,8 @@ impl Verifier {
         self.proof.covers(&ValuePath::RequestSha256)
     }
 
-    /// Whether a header proves by itself who sent a request: it is not to be kept ([`Proof::credentials`]).
+    /// Whether a header is sufficient on its own to prove who sent a request, so that it must not be stored
+    /// ([`Proof::credentials`]).
     ///
     /// [`Proof::credentials`]: crate::Proof::credentials
     pub fn is_credential(&self, header: &str) -> bool {
@@ -97,7 +99,7 @@ impl Verifier {
             .any(|credential| credential.eq_ignore_ascii_case(header))
     }
 
-    /// Whether a request with this method may be a delivery. Any other is a look at the URL or a handshake.
+    /// Whether a request with this method may be a delivery. Any other is a check of the URL or a handshake.
     pub fn delivers_by(&self, method: &str) -> bool {
         match method {
             "GET" => self.recipe.delivers_by_get,
@@ -106,7 +108,7 @@ impl Verifier {
         }
     }
 
-    /// Whether the sender proves itself, at whatever time that was.
+    /// Whether the proof is valid, regardless of its time.
     pub(crate) fn proves(&self, request: &Request<'_>) -> bool {
         match self.proof.prove(request, &mut Trace::Off) {
             Ok(_) => true,
@@ -136,7 +138,7 @@ impl Verifier {
         &self.options
     }
 
-    /// The answer to a handshake that the proof cannot verify.
+    /// The response to a handshake that the proof cannot verify.
     fn unverified(&self, request: &Request<'_>) -> Option<Result<Verification, Rejection>> {
         let knowledge = self.knowledge();
         let mut handshakes = self.recipe.handshakes.iter();
@@ -201,7 +203,7 @@ fn describe(events: &[Envelope]) -> String {
 
 impl std::fmt::Debug for Verifier {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Keys, secrets and options are left out on purpose.
+        // Keys, secrets and options are omitted on purpose.
         formatter
             .debug_struct("Verifier")
             .field("secrets", &self.secrets.len())

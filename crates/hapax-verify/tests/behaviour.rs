@@ -1,4 +1,4 @@
-//! What the vectors do not say: rotation, limits, odd bodies, odd ids, and messages that tell what to do.
+//! Cases that the vectors do not cover: rotation, limits, odd bodies, odd ids, and messages that explain what to do.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -60,7 +60,7 @@ fn problem(result: Result<Envelope, Rejection>) -> SignatureProblem {
     }
 }
 
-/// A source that signs the body alone and has its id in a header, with one secret.
+/// A source with one secret that signs only the body and has its id in a header.
 fn body_signed(identity: &str) -> (Verifier, Signer) {
     let (scheme, identity) = custom("scheme = \"hmac-sha256\"\nheader = \"x-signature\"", identity);
     let signer = Signer::new(&scheme, "secret").unwrap();
@@ -147,7 +147,7 @@ fn symmetric_and_asymmetric_secrets_mix_in_one_source() {
         );
         assert!(envelope.id_is_signed);
     }
-    // A v1a signature is nothing to a source that has only a shared secret.
+    // A source with only a shared secret cannot check a v1a signature.
     let only_shared = preset("standard-webhooks", &[SHARED]);
     let headers = signed("standard-webhooks", PRIVATE, "msg_1", body);
     assert_eq!(
@@ -181,7 +181,7 @@ fn an_id_with_the_separator_is_refused_because_the_signature_would_fit_another_r
     let verifier = preset("standard-webhooks", &[SHARED]);
     let genuine = format!("{NOW}.{{}}");
     let mut headers = signed("standard-webhooks", SHARED, "msg_1", genuine.as_bytes());
-    // The same signed bytes, cut at another point.
+    // The same signed bytes, split at another point.
     for (name, value) in &mut headers {
         if name == "webhook-id" {
             *value = format!("msg_1.{NOW}");
@@ -203,7 +203,7 @@ fn a_timestamp_far_ahead_is_refused_like_an_old_one() {
         assert_eq!(rejection.code(), "timestamp_out_of_range");
         assert!(rejection.to_string().contains(word), "{rejection}");
     }
-    // A stale delivery that is forged as well is called forged.
+    // A delivery that is both stale and forged is reported as forged.
     let rejection = verify_at(&verifier, &headers, b"{}", NOW + 301).unwrap_err();
     assert_eq!(rejection.code(), "signature_invalid");
 }

@@ -1,4 +1,4 @@
-//! Bodies as senders write them: with a mark before JSON, and forms in parts.
+//! Bodies as providers write them: JSON with a byte-order mark, and multipart forms.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -46,7 +46,7 @@ fn a_mark_before_json_hides_no_id_of_any_sender() {
         .unwrap();
         let plain = signed(provider, &secret, body.clone());
         let expected = events(&verifier, &plain).unwrap();
-        // A signature over fields of the body is there before the mark is.
+        // A signature over fields of the body is made before the mark is added.
         let mut marked = signed(provider, &secret, [MARK, &body].concat());
         if marked.body == [MARK, &body].concat() && plain.body != body {
             marked.body = [MARK, &plain.body].concat();
@@ -58,7 +58,7 @@ fn a_mark_before_json_hides_no_id_of_any_sender() {
             assert_eq!(found.event_type, expected.event_type, "{}", provider.name);
             let (found_id, expected_id) = (without_hash(&found.event_id), without_hash(&expected.event_id));
             assert_eq!(found_id, expected_id, "{}", provider.name);
-            // What is delivered are the bytes that came.
+            // The delivered bytes are those that arrived.
             if let EventBody::Part(range) = &found.body {
                 let EventBody::Part(plain_range) = &expected.body else {
                     panic!()
@@ -74,7 +74,7 @@ fn a_mark_before_json_hides_no_id_of_any_sender() {
     }
 }
 
-/// An id without what comes from the hash of a body, which a mark changes.
+/// An id without the parts that are hashes of a body, which a mark changes.
 fn without_hash(event_id: &str) -> Vec<&str> {
     let is_hash = |text: &&str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     event_id.split(':').filter(|part| !is_hash(part)).collect()
@@ -124,7 +124,7 @@ fn fields_of_a_form_in_parts_are_found_by_name() {
     assert_eq!(judge("multipart/form-data; boundary=\"b1\"", parts), expected);
     let escaped = "payload=%7B%22type%22%3A%22t%22%7D&id=evt_1";
     assert_eq!(judge("application/x-www-form-urlencoded", escaped), expected);
-    // What is read as the wrong kind of form has no id.
+    // A form read as the wrong kind has no id.
     assert_eq!(judge("text/plain", parts).unwrap_err().code(), "event_id_missing");
     assert_eq!(
         judge("multipart/form-data; boundary=b2", parts)

@@ -1,4 +1,4 @@
-//! Properties of the proofs that are code: nothing panics, what is signed verifies, what is touched does not.
+//! Properties of the proofs that are code: nothing panics, signed deliveries verify, altered ones do not.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 const NOW: i64 = 1_767_225_600;
 const URL: &str = "https://hooks.example.com/in?a=b%3Ac&d=%20";
 
-/// A preset with a secret that was made once: an RSA key takes a while.
+/// A preset with a secret that is made once: an RSA key takes a while.
 #[derive(Debug)]
 struct Subject {
     provider: &'static Provider,
@@ -120,7 +120,7 @@ proptest! {
         prop_assert!(!subject.accepts(&unsigned), "{}", subject.provider.name);
     }
 
-    /// Where the whole body is signed no bit of it can be touched.
+    /// If the whole body is signed, no bit of it can be changed.
     #[test]
     fn any_flipped_bit_of_a_body_that_is_signed_as_a_whole_is_noticed(
         name in proptest::sample::select(vec!["contentful", "hubspot", "plaid", "paypal"]),
@@ -180,7 +180,7 @@ fn a_private_key_is_not_taken_where_the_public_one_belongs() {
     }
 }
 
-/// A certificate that is cut or touched anywhere is refused or another key; it never makes anything panic.
+/// A certificate that is truncated or altered anywhere is refused or yields another key; it never causes a panic.
 #[test]
 fn a_damaged_certificate_never_verifies_what_the_whole_one_does_not() {
     let file: File = serde_json::from_str(include_str!("vectors/paypal.json")).unwrap();

@@ -1,5 +1,5 @@
-//! A source's own proof (`verify` without a preset): what a sender makes with other tools is taken, and everything that a
-//! stranger could do with it is not.
+//! A source's own proof (`verify` without a preset): signatures made with other tools are accepted, and forgeries are
+//! not.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -22,7 +22,7 @@ const RS256: &str =
 const ECDSA: &str = "scheme = \"ecdsa-p256\"\nheader = \"x-signature\"\nencoding = \"base64\"\nsigned = \"{timestamp}.{body}\"\n\
                      timestamp_header = \"x-timestamp\"";
 
-/// Keys, tokens and a signature that other tools made.
+/// Keys, tokens and a signature made with other tools.
 static ELSEWHERE: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| serde_json::from_str(include_str!("custom/made-elsewhere.json")).unwrap());
 
@@ -135,7 +135,7 @@ fn a_token_never_chooses_how_it_is_checked() {
         "hs256_token",
         "rs256_token",
         "unsigned_token",
-        // Signed with the text of the public key, which everyone may know.
+        // Signed with the text of the public key, which anyone may know.
         "hs256_token_by_the_public_key",
     ] {
         let refused = judge(&es256, &bearer(elsewhere(name)), BODY, NOW);
@@ -172,7 +172,7 @@ fn a_token_counts_from_when_it_begins_until_it_ends() {
     let verifier = verifier(HS256, &["key"]);
     let accepted =
         |claims: serde_json::Value, now: i64| judge(&verifier, &bearer(&hs256(&claims)), BODY, now).is_ok();
-    // 5 minutes are allowed for clocks that differ.
+    // A clock skew of 5 minutes is allowed.
     assert!(accepted(json!({"exp": NOW}), NOW + 300) && !accepted(json!({"exp": NOW}), NOW + 301));
     assert!(accepted(json!({"exp": NOW + 9_999, "nbf": NOW}), NOW - 300));
     assert!(!accepted(json!({"exp": NOW + 9_999, "nbf": NOW}), NOW - 301));
@@ -180,7 +180,7 @@ fn a_token_counts_from_when_it_begins_until_it_ends() {
         !accepted(json!({"exp": NOW + 9_999, "iat": NOW}), NOW - 301),
         "made in the future"
     );
-    // Without an end, it is good for as long as clocks may differ.
+    // Without an expiry, a token is valid for as long as the allowed clock skew.
     assert!(accepted(json!({"iat": NOW}), NOW + 300) && !accepted(json!({"iat": NOW}), NOW + 301));
     assert!(accepted(json!({"iat": 1_767_225_600.5}), NOW));
     for endless in [

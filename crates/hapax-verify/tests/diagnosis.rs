@@ -1,4 +1,4 @@
-//! Diagnoses: a delivery that someone got wrong in a known way is refused, and the mistake is named.
+//! Diagnoses: a delivery with a known mistake is refused, and the mistake is named.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -12,7 +12,7 @@ const NOW: i64 = 1_767_225_600;
 const BODY: &str =
     r#"{"id": "evt_1", "type": "a.b", "name": "\u00e9", "url": "https:\/\/x.test", "n": 1.50}"#;
 
-/// The presets whose signature is a keyed hash over any body, which are most.
+/// The presets whose signature is a keyed hash over any body, which is most of them.
 fn keyed() -> Vec<&'static Provider> {
     let is_keyed = |provider: &&Provider| {
         let pair = generate_secret(provider, &[7; 32]);
@@ -26,7 +26,7 @@ fn keyed() -> Vec<&'static Provider> {
     providers
 }
 
-/// Some look for the time inside the body.
+/// Some require the time inside the body.
 fn takes_any_body(provider: &Provider, secret: &str) -> bool {
     let delivery = sign(provider, secret, "[]");
     let request = Request::new(&delivery.headers, &delivery.body, NOW);
@@ -59,7 +59,7 @@ fn diagnosis(verifier: &Verifier, delivery: &Delivery) -> Option<Mistake> {
     mistake
 }
 
-/// The diagnosis of a body that is signed as the first and arrives as the second.
+/// The diagnosis of a body that is signed as `sent` and arrives as `arrived`.
 fn changed(provider: &Provider, sent: &str, arrived: &str) -> Option<Mistake> {
     let secret = secret(provider);
     let mut delivery = sign(provider, &secret, sent);
@@ -177,7 +177,7 @@ fn a_secret_of_another_source_or_an_older_one_is_recognised_and_not_shown() {
     }
 }
 
-/// A source's own scheme, whose keys are texts of any kind.
+/// A custom scheme whose keys may be any text.
 fn inhouse(more: &str) -> Scheme {
     let text = format!("scheme = \"hmac-sha256\"\nheader = \"x-signature\"\n{more}");
     toml::from_str::<CustomScheme>(&text).unwrap().try_into().unwrap()
@@ -187,7 +187,7 @@ fn identity() -> hapax_verify::IdentityRule {
     toml::from_str("class = \"own-id\"\nevent_id = \"body:/id\"").unwrap()
 }
 
-/// The diagnosis of what one scheme and secret signs and another verifies.
+/// The diagnosis if one scheme and secret signs and another verifies.
 fn crossed(sender: (&Scheme, &str), receiver: (&Scheme, &str)) -> Option<Mistake> {
     let proof = Proof::Signature(sender.0.clone());
     let signer = ProviderSigner::of_proof(&proof, sender.1, &Options::default()).unwrap();
@@ -241,7 +241,7 @@ fn a_secret_that_is_decoded_on_one_side_and_not_on_the_other_is_recognised() {
         crossed((&hex, "ABCDEF12"), (&text, "ABCDEF12")),
         found(KeyEncoding::Hex)
     );
-    // The prefix that two senders write in front of secrets that they read in two ways.
+    // Two providers use this prefix, and decode their secrets differently.
     let prefixed = inhouse("key = \"base64\"\nkey_prefix = \"whsec_\"");
     let secret = format!("whsec_{secret}");
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Requests that someone made out of genuine ones: another body, another id or another time under a signature that is
-//! still right. None of them may become an event of its own.
+//! Requests forged from genuine ones: another body, another id or another time under a signature that is still valid.
+//! None of them may become a separate event.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -20,7 +20,7 @@ const HOUR: i64 = 3_600;
 const URL: &str = "https://hooks.example.com/in/sender";
 const SID: &str = "SM00000000000000000000000000000abc";
 
-/// A sender, its secret and the verifier of a source for it.
+/// A provider, its secret and the verifier of a source for it.
 struct Sender {
     provider: &'static Provider,
     secret: SecretPair,
@@ -61,7 +61,7 @@ impl Sender {
         self.verifier.verify(&request)
     }
 
-    /// The ids of the events that come of it; none if it is refused.
+    /// The ids of the resulting events; none if the delivery is refused.
     fn ids(&self, delivery: &Delivery) -> Vec<String> {
         match self.verify_at(delivery, NOW) {
             Ok(Verification::Events(events)) => events.into_iter().map(|event| event.event_id).collect(),
@@ -115,7 +115,7 @@ fn a_certificate_of_paypal_is_asked_for_only_where_its_certificates_are() {
     }
 }
 
-/// The same values in lists instead of objects have the same signature, and no one finds an id in them.
+/// The same values in arrays instead of objects have the same signature, but no id can be found in them.
 #[test]
 fn an_item_of_adyen_has_one_id_however_its_json_is_written() {
     let adyen = Sender::new("adyen");
@@ -170,7 +170,7 @@ fn twilio_callback(form: &str) -> Delivery {
     }
 }
 
-/// Names and values are signed with nothing between them.
+/// Names and values are signed without separators.
 #[test]
 fn a_callback_of_twilio_has_one_id_wherever_the_borders_of_its_fields_are() {
     let twilio = Sender::new("twilio");
@@ -212,7 +212,7 @@ fn a_signature_of_twilio_may_be_made_with_sha256() {
     };
     let signature = hmac::sign(&key, text.as_bytes());
     assert_eq!(set(signature.as_ref()), [format!("{SID}:sent")]);
-    // A part of a signature is none.
+    // A truncated signature is not valid.
     assert!(set(&signature.as_ref()[..20]).is_empty());
     let other = hmac::Key::new(hmac::HMAC_SHA256, b"another secret");
     assert!(set(hmac::sign(&other, text.as_bytes()).as_ref()).is_empty());
@@ -262,7 +262,7 @@ fn what_braintree_has_signed_as_a_challenge_is_no_delivery() {
         let code = braintree.verify_at(&forged, NOW).unwrap_err().code();
         assert_eq!(code, "signature_invalid");
     }
-    // A payload is not signed for anyone who asks.
+    // A payload is not signed on request.
     let genuine = braintree.sample();
     let payload = form_urlencoded::parse(&genuine.body).find(|(name, _)| name == "bt_payload");
     let (_, payload) = payload.unwrap();
@@ -297,7 +297,7 @@ fn a_template_whose_parts_can_move_is_refused_with_what_to_write() {
     }
 }
 
-/// `a..` before `..` could be `a` before `....`.
+/// `a..` before `..` could also be `a` before `....`.
 #[test]
 fn an_id_that_ends_like_its_separator_is_refused() {
     let scheme = custom("signed = \"{id}..{body}\"").unwrap();

@@ -1,5 +1,5 @@
-//! Fuzzing: the vectors, torn apart and put together again, are judged without a panic, and what is signed cannot be
-//! changed. A few seconds here; `HAPAX_FUZZ_CASES=1000000 ./test fuzz` runs longer.
+//! Fuzzing: the vectors are mutated and recombined. Verification never panics, and signed content cannot be changed.
+//! Takes a few seconds here; `HAPAX_FUZZ_CASES=1000000 ./test fuzz` runs longer.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use seeds::{Draft, Seed, seeds};
 
-/// How many requests each test tries, unless `HAPAX_FUZZ_CASES` says otherwise: some seconds' worth.
+/// How many requests each test tries, unless `HAPAX_FUZZ_CASES` overrides it: a few seconds' worth.
 const CASES_DEFAULT: u32 = 2_000;
 
 fn config() -> ProptestConfig {
@@ -49,7 +49,7 @@ fn with_key() -> impl Strategy<Value = &'static Seed> {
     proptest::sample::select(all)
 }
 
-/// A key as if it were the body of a request.
+/// Mutates a key as if it were the body of a request.
 fn mutated_key(key: &[u8], steps: &[Mutation]) -> Vec<u8> {
     let mut draft = Draft {
         method: String::new(),
@@ -103,7 +103,7 @@ proptest! {
 
     #[test]
     fn a_body_that_is_signed_and_changed_never_becomes_an_event(seed in seed(), steps in mutations()) {
-        // The body of a forged vector may be changed back into the genuine one.
+        // The body of a forged vector may be mutated back into the genuine one.
         prop_assume!(seed.signs_body && seed.verifier.verify(&seed.draft.request(seed)).is_ok());
         let draft = Draft { body: mutated(seed, &steps).body, ..seed.draft.clone() };
         prop_assume!(draft.body != seed.draft.body);

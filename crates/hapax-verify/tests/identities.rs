@@ -1,5 +1,5 @@
-//! What the class of every preset promises, made from its own sample: a true retry is the event that it was, and another
-//! event of the same object in the same second is another one. Below, the cases of named senders.
+//! The guarantees of each preset's class, tested with its own sample: a genuine retry is the same event, and another
+//! event of the same object in the same second is a different one. Cases of specific providers follow below.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 const NOW: i64 = 1_767_225_600;
 const LATER: i64 = NOW + 60;
 
-/// The signed time of these is the event's, inside the body: a retry repeats it.
+/// The signed time of these belongs to the event and is inside the body: a retry repeats it.
 const SIGNED_ONCE: [&str; 2] = ["aws-sns", "pusher"];
 
-/// A sender, and the source that it delivers to.
+/// A provider, and the source that it delivers to.
 struct Sender {
     provider: &'static Provider,
     secret: SecretPair,
@@ -53,7 +53,7 @@ impl Sender {
         delivery
     }
 
-    /// Signs a delivery as the sender would at this time, and takes it.
+    /// Signs a delivery as the provider would at this time, and verifies it.
     fn send(&self, delivery: &Delivery, at: i64) -> Vec<Seen> {
         let options = self.provider.sample_options();
         let signer = ProviderSigner::new(self.provider, &self.secret.signing, &options).unwrap();
@@ -82,7 +82,7 @@ impl Sender {
         envelopes.into_iter().map(seen).collect()
     }
 
-    /// The one event of a sample with this body.
+    /// The only event of a sample with this body.
     fn event(&self, body: &str) -> Seen {
         let mut events = self.send(&self.sample("id-1", Some(body)), NOW);
         assert_eq!(events.len(), 1, "{}", self.provider.name);
@@ -95,7 +95,7 @@ impl Seen {
         &self.envelope.event_id
     }
 
-    /// Whether the ledger takes it for a copy of the other.
+    /// Whether the ledger treats it as a duplicate of the other.
     fn is_duplicate_of(&self, first: &Seen) -> bool {
         let content = self.envelope.content_hash.as_ref();
         self.envelope.identification == Identification::BySender
@@ -104,7 +104,7 @@ impl Seen {
                 || content.is_some() && content == first.envelope.content_hash.as_ref())
     }
 
-    /// Whether the ledger takes it for another event: another id, or another content where that is enough.
+    /// Whether the ledger treats it as a different event: a different id, or different content if that is sufficient.
     fn is_another_than(&self, first: &Seen, on_conflict: OnConflict) -> bool {
         self.envelope.identification == Identification::Never
             || self.id() != first.id()
@@ -112,7 +112,7 @@ impl Seen {
     }
 }
 
-/// The body with other content in the object that has the id, and everything else as it was.
+/// The body with different content in the object that has the id, and everything else unchanged.
 fn with_other_content(body: &str, id: &str) -> String {
     if let Some(end) = body.rfind("</subject>") {
         return format!("{}<other>1</other>{}", &body[..end], &body[end..]);
@@ -133,12 +133,12 @@ fn with_other_content(body: &str, id: &str) -> String {
     panic!("{body}")
 }
 
-/// The body of the next attempt: every value that the preset says changes is another one.
+/// The body of the next attempt: every value that changes according to the preset is different.
 fn with_changed_values(provider: &Provider, body: &str) -> String {
     let Ok(mut document) = serde_json::from_str::<Value>(body) else {
         return body.to_owned();
     };
-    // What changes is inside the event: of a request with several, inside the first.
+    // The changing values are inside the event: for a request with several, inside the first.
     let first = match &provider.identity.split {
         Some(Split::Array { at, .. }) => format!("{at}/0"),
         Some(Split::Nested(_)) | None => String::new(),
@@ -165,7 +165,7 @@ fn with_changed_values(provider: &Provider, body: &str) -> String {
     document.to_string()
 }
 
-/// As `serde_json` writes it, so that a changed value is all that differs in a changed document.
+/// As `serde_json` writes it, so that changed documents differ only in the changed values.
 fn rewritten(body: &[u8]) -> String {
     match serde_json::from_slice::<Value>(body) {
         Ok(document) => document.to_string(),
@@ -173,7 +173,7 @@ fn rewritten(body: &[u8]) -> String {
     }
 }
 
-/// What a preset's class promises and its identity does not hold.
+/// The guarantees of a preset's class that its identity does not keep.
 fn broken_promises(provider: &'static Provider) -> Vec<String> {
     let sender = Sender::new(&provider.name);
     let rule = &provider.identity;
@@ -234,7 +234,7 @@ fn every_identity_holds_what_its_class_promises() {
     assert_eq!(broken, Vec::<String>::new());
 }
 
-/// Two bodies that the issue of lost events names for a sender, which were one event.
+/// Two different events of a provider that an earlier rule treated as one.
 fn assert_two_events(name: &str, bodies: [&str; 2]) {
     let sender = Sender::new(name);
     let [first, second] = bodies.map(|body| sender.event(body));
@@ -256,7 +256,7 @@ fn an_update_of_plaid_that_repeats_byte_for_byte_is_another_event() {
     assert_two_events("plaid", [body, body]);
 }
 
-/// Kinds whose subject has no `id` of its own, as the sender's own library makes samples of them: all share a second.
+/// Kinds whose subject has no `id`, as the provider's own library creates samples of them: all share a second.
 #[test]
 fn kinds_of_braintree_without_a_subject_id_are_told_apart_within_a_second() {
     let notification = |kind: &str, subject: &str| {
@@ -410,7 +410,7 @@ fn a_retry_of_mailgun_is_a_duplicate_and_no_conflict() {
     assert!(retry.is_duplicate_of(&first));
 }
 
-/// A forwarded message comes as a form with the signature in it.
+/// A forwarded message arrives as a form that contains the signature.
 #[test]
 fn a_retry_of_a_forwarded_message_of_mailgun_is_a_duplicate() {
     let sender = Sender::new("mailgun");

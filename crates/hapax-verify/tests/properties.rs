@@ -1,6 +1,6 @@
-//! Properties of every preset: nothing panics, what is signed verifies, and what is touched afterwards does not.
+//! Properties of every preset: nothing panics, signed deliveries verify, and deliveries altered afterwards do not.
 //!
-//! No preset is named here. Where a sender does not sign its body, the catalogue says so (`body_is_signed`).
+//! No preset is named here. If a provider does not sign its body, the catalogue says so (`body_is_signed`).
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 const NOW: i64 = 1_767_225_600;
 const URL: &str = "https://hooks.example.com/in/here?a=1";
 
-/// A delivery of a preset, signed, and the verifier that it is for.
+/// A signed delivery of a preset, and its verifier.
 struct Trial {
     provider: &'static Provider,
     verifier: Verifier,
@@ -63,8 +63,8 @@ impl Trial {
         }
     }
 
-    /// Where the signer wrote what proves the delivery: the places of its headers. What code adds besides those that it
-    /// says it looks at is for people.
+    /// The indexes of the headers in which the signer wrote the proof. Headers that a coded proof adds but does not
+    /// list are informational.
     fn proof_headers(&self) -> Vec<usize> {
         let proof = &self.provider.proof;
         let (is_described, names) = (proof.scheme().is_some(), proof.headers());
@@ -75,8 +75,7 @@ impl Trial {
         headers.filter(added).map(|(place, _)| place).collect()
     }
 
-    /// Whether upper and lower case of a header's value mean the same: in hexadecimal, and in the scheme of
-    /// `Authorization`.
+    /// Whether the case of a header's value is irrelevant: in hexadecimal, and in the scheme of `Authorization`.
     fn ignores_case(&self) -> bool {
         let is_base64 = |kind: &hapax_verify::scheme::SignatureKind| kind.encoding == Encoding::Base64;
         let scheme = self.provider.proof.scheme();
@@ -87,7 +86,7 @@ impl Trial {
 const OLDER: u8 = 9;
 const NEWER: u8 = 3;
 
-/// A secret of the preset, always the same for the same number: an RSA key takes long to make, and is another each time.
+/// A secret of the preset, always the same for the same number: an RSA key takes long to make, and differs each time.
 fn secret(provider: &Provider, number: u8) -> SecretPair {
     static MADE: Mutex<BTreeMap<(String, u8), SecretPair>> = Mutex::new(BTreeMap::new());
     let mut made = MADE.lock();
@@ -105,8 +104,8 @@ fn bytes(headers: &[(String, String)]) -> HeaderBytes {
     headers.iter().map(each).collect()
 }
 
-/// Every byte of a text with one bit flipped, another bit for each; never one that only changes the case if that is so
-/// asked.
+/// The bytes with one bit flipped, once for each byte and with varying bits; with `ignore_case`, never a flip that only
+/// changes the case.
 fn flips(bytes: &[u8], ignore_case: bool) -> impl Iterator<Item = Vec<u8>> + '_ {
     (0..bytes.len()).filter_map(move |place| {
         let mut touched = bytes.to_vec();
@@ -262,7 +261,7 @@ fn a_body_that_is_no_text_gets_a_clear_verdict() {
                         "{}: {rejection}",
                         provider.name
                     );
-                    // A signature over any bytes is right, whatever they are.
+                    // A signature over arbitrary bytes is valid.
                     let is_described = provider.proof.scheme().is_some();
                     assert!(
                         !is_described || rejection.code() != "signature_invalid",
@@ -296,7 +295,7 @@ proptest! {
         url in ".{0,16}",
         received_at in any::<i64>(),
     ) {
-        // The names that this preset looks at, so that what is arbitrary reaches the parsers behind them.
+        // The header names that this preset reads, so that arbitrary values reach the parsers behind them.
         let names = Trial::new(provider).delivery.headers.into_iter().map(|(name, _)| name);
         let headers: HeaderBytes = names.zip(values).collect();
         let secret = secret(provider, OLDER).verifying;
@@ -319,7 +318,7 @@ proptest! {
         let trial = Trial::of(provider, &id, None);
         let events = trial.verify().unwrap();
         let other = Trial::of(provider, &format!("{id}x"), None).verify().unwrap();
-        // A sender without ids gives none; every other gives another one.
+        // A provider without ids has none; every other has a different one.
         prop_assert!(provider.identity.event_id.is_none() || events[0].event_id != other[0].event_id);
         prop_assert_eq!(&events, &trial.verify().unwrap());
     }
@@ -331,7 +330,7 @@ proptest! {
     }
 }
 
-/// Prints what a verification costs; asserts that it works, not how long it takes.
+/// Prints the cost of a verification; asserts that it works, not how long it takes.
 #[test]
 fn verification_of_many_deliveries_reports_its_rate() {
     const ROUNDS: u32 = 200;

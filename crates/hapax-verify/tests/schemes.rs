@@ -1,5 +1,5 @@
-//! What the presets' schemes promise beyond the vectors: borders that cannot be moved, keys that count only where they
-//! belong, and events whose content stays the same however often they are sent.
+//! Guarantees of the presets' schemes beyond the vectors: boundaries that cannot be moved, keys that count only where
+//! they belong, and events whose content stays the same across attempts.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -53,7 +53,7 @@ fn options(list: &[(&str, &str)]) -> Options {
     list.iter().map(text).collect()
 }
 
-/// Every way to take the signed bytes apart at another place than the sender did.
+/// All ways to split the signed bytes at another point than the provider did.
 fn moved_borders(before: &str, after: &str) -> Vec<(String, String)> {
     let joined = format!("{before}{after}");
     (0..=joined.len())
@@ -73,7 +73,7 @@ fn no_border_between_timestamp_and_body_can_be_moved() {
         let provider = catalogue::get(name).unwrap();
         let secret = generate_secret(provider, &[3; 32]);
         let verifier = verifier(name, &[&secret.verifying], &Options::default());
-        // Bodies that begin or end as a timestamp could go on.
+        // Bodies that begin or end like the continuation of a timestamp.
         for body in [
             "{\"id\":\"a\"}",
             "0{\"id\":\"a\"}",
@@ -108,7 +108,7 @@ fn no_border_between_timestamp_and_body_can_be_moved() {
 fn no_border_between_id_timestamp_and_body_can_be_moved() {
     let (id_header, time_header) = ("twitch-eventsub-message-id", "twitch-eventsub-message-timestamp");
     let verifier = verifier("twitch", &["0123456789"], &Options::default());
-    // The body holds a time of its own, which would do as a fresh timestamp if the id could reach up to it.
+    // The body contains a time that would serve as a fresh timestamp if the id could extend up to it.
     let body = r#"{"event":{"followed_at":"2026-01-01T00:00:00Z"}}"#;
     let delivery = sign("twitch", "0123456789", &Options::default(), "e76c6bd4", body);
     assert!(verify(&verifier, &delivery.headers, &delivery.body).is_ok());
@@ -149,7 +149,7 @@ fn each_key_of_box_counts_for_its_own_header_alone() {
     assert!(is_ok(&primary_key, &delivery.headers) && !is_ok(&primary_key, &secondary));
     let secondary_key = verifier("box", &[], &options(&[("secondary_key", "one")]));
     assert!(!is_ok(&secondary_key, &delivery.headers) && is_ok(&secondary_key, &secondary));
-    // A secret does not say which of the two it is.
+    // The secret does not show which of the two it is.
     let secret = verifier("box", &["one"], &Options::default());
     assert!(is_ok(&secret, &delivery.headers) && is_ok(&secret, &secondary));
     let none = verifier("box", &[], &Options::default());
@@ -313,9 +313,9 @@ fn of_two_proofs_the_one_counts_that_there_is_a_secret_for() {
     for secrets in [&["plain"][..], &[signing], &["plain", signing]] {
         assert!(is_ok(secrets, &both, &signed.body), "{secrets:?}");
     }
-    // The signature is the better proof, and a wrong one is not made good by a token.
+    // The signature is the stronger proof, and a token does not make up for an invalid one.
     assert!(!is_ok(&["plain", signing], &both, b"{}"));
-    // Whoever has only a signing secret is never talked down to a token.
+    // A source with only a signing secret cannot be downgraded to a token.
     let token_alone = vec![("x-gitlab-token".to_owned(), signing.to_owned())];
     assert!(!is_ok(&[signing], &token_alone, &signed.body));
 }
@@ -334,7 +334,7 @@ fn a_batch_of_cloud_events_is_told_from_one_event_by_its_content_type() {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into()
     };
-    // In binary mode the body is the sender's data, and an array is as good as anything else.
+    // In binary mode the body is the provider's data, and may well be an array.
     assert_eq!(
         verify(&verifier, &headers("application/json"), body)
             .unwrap()
@@ -391,12 +391,12 @@ fn every_message_status_change_and_messaging_entry_of_meta_is_an_event_of_its_ow
             ("m_1", "messaging"),
         ]
     );
-    // Each is delivered so that it gives the same event if it comes alone.
+    // Each is delivered so that it yields the same event when sent alone.
     for (id, kind, delivered) in &events {
         let alone = taken_apart("meta", delivered);
         assert_eq!(alone, [(id.clone(), kind.clone(), delivered.clone())]);
     }
-    // Those without an id are known again in another company.
+    // Events without an id are recognised again in another batch.
     let again = taken_apart("meta", &body(&[&page, &messenger]));
     assert_eq!((again[0].0.as_str(), again[2].0.as_str()), (feed, read));
 }
@@ -421,12 +421,12 @@ fn every_entity_in_the_older_shape_of_quickbooks_is_an_event_of_its_own() {
     assert_eq!(events, [expected("1"), expected("2")]);
 }
 
-/// Vectors that repeat an event as its sender does say so in their names.
+/// Vectors that repeat an event as its provider does are marked by their names.
 fn is_attempt(name: &str) -> bool {
     ["retry", "redelivery"].iter().any(|word| name.contains(word))
 }
 
-/// What is compared when an event comes again.
+/// The content that is compared when an event is delivered again.
 fn content(event: &Envelope, body: &[u8]) -> String {
     match (&event.content_hash, &event.body) {
         (Some(content), _) => format!("{content:?}"),
@@ -436,7 +436,7 @@ fn content(event: &Envelope, body: &[u8]) -> String {
     }
 }
 
-/// An attempt differs from the one before in its counters, and in nothing that is compared.
+/// Attempts differ in their counters, but not in the content that is compared.
 #[test]
 fn every_attempt_at_an_event_has_the_same_content() {
     let mut repeated = 0;

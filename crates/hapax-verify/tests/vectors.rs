@@ -1,7 +1,7 @@
-//! Every vector of every preset: what is valid verifies with its id and type, and what is not is refused.
+//! Every vector of every preset: valid ones verify with their id and type, and invalid ones are refused.
 //!
-//! The vectors beside this file belong to the repository. Those that senders publish themselves are not ours to copy;
-//! they are tried where they lie beside the workspace.
+//! The vectors next to this file belong to the repository. Vectors published by providers may not be copied here; they
+//! are tested if they are found next to the workspace.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
@@ -55,7 +55,7 @@ fn vectors_published_by_the_senders_are_judged_as_they_say() {
     assert_eq!(failures(PUBLISHED), Vec::<String>::new());
 }
 
-/// Where a vector leaves the choice to the receiver, the catalogue has made it.
+/// If a vector leaves the choice to the receiver, the catalogue contains the choice.
 #[test]
 fn every_choice_is_made_and_said() {
     for (_, file) in files(OURS).into_iter().chain(files(PUBLISHED)) {
@@ -68,7 +68,8 @@ fn every_choice_is_made_and_said() {
     }
 }
 
-/// Before its body is read, only what no body could make genuine is refused, in the same words as afterwards.
+/// Before the body is read, only requests that no body could make valid are refused, with the same message as
+/// afterwards.
 #[test]
 fn a_head_is_refused_only_where_the_whole_request_is_too() {
     let mut refused = 0;
@@ -96,7 +97,7 @@ fn a_head_is_refused_only_where_the_whole_request_is_too() {
     assert!(refused > 0);
 }
 
-/// Only four senders have their proof in the body, and one pings without any.
+/// Only four providers have their proof in the body, and one sends an unsigned ping.
 #[test]
 fn a_head_without_a_proof_is_refused_for_every_other_sender() {
     let let_pass: Vec<&str> = catalogue::all()
@@ -118,7 +119,7 @@ fn a_head_without_a_proof_is_refused_for_every_other_sender() {
     );
 }
 
-/// An explanation ends as the verdict does, and neither it nor a refusal shows a secret.
+/// An explanation ends with the same result as verification, and neither it nor a refusal shows a secret.
 #[test]
 fn explanations_agree_with_verdicts_and_keep_secrets() {
     for (_, file) in files(OURS) {

@@ -113,7 +113,7 @@ impl Answer {
         Self::ok(&body)
     }
 
-    /// The response for a run without an outcome. The cause belongs in the log and is not revealed to the caller.
+    /// The response for a run without an outcome. The cause belongs in the log and is not revealed to the client.
     pub fn of_error<E>(error: &RunError<E>) -> Self {
         match error {
             RunError::Handler(_) | RunError::Broken(_) => Self::handler_failed(),

@@ -370,7 +370,7 @@ fn read<'body>(pointers: &Pointers, body: &'body [u8]) -> Reading<'body> {
     }
 }
 
-/// The first location that contains anything counts, even if its value is unusable: a caller must not be able to select
+/// The first location that contains anything counts, even if its value is unusable: a client must not be able to select
 /// another location by corrupting the first. A body that is not JSON may still be a form.
 fn find<'a>(field: &'a CompiledField, subject: &Subject<'a, '_>) -> Found<'a> {
     let mut nothing = Found::Missing;

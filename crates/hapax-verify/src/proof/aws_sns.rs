@@ -1,6 +1,6 @@
 //! Amazon SNS: an RSA signature over fields of the message, by a key whose certificate the message names.
 //!
-//! The certificate is named by a URL that the caller chooses, so it must be on an SNS host. A valid signature proves
+//! The certificate is named by a URL that the client chooses, so it must be on an SNS host. A valid signature proves
 //! only that some topic sent the message; the allowed topics are configured. Only the message text may contain line
 //! breaks: with one elsewhere, the same signature would be valid for a message with another id.
 

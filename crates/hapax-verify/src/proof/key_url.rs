@@ -1,6 +1,6 @@
 //! URLs of keys that a request names, checked before they are called.
 //!
-//! The caller chooses such a URL. Only one plain form is accepted: `https`, a host name in lower case, no user, no
+//! The client chooses such a URL. Only one plain form is accepted: `https`, a host name in lower case, no user, no
 //! port, a path of ordinary characters and nothing after it. Anything that a lenient parser might read differently is
 //! refused.
 

@@ -1,4 +1,4 @@
-//! One event of a batch as a request of its own: what [`Split`] took apart, put together again.
+//! Turns one event of a batch into a request of its own: the reverse of [`Split`].
 
 use std::borrow::Cow;
 
@@ -9,15 +9,16 @@ use crate::catalogue::Provider;
 use crate::identity::{Pointer, Pointers, has_content_type};
 use crate::{Headers, Split};
 
-/// The body of a request that carries this event alone, as the provider would send it.
+/// The body of a request that contains only this event, as the provider would send it.
 ///
-/// An item of a batch is put, byte for byte, into the batch of the provider's sample, in place of the sample's own
-/// events: what the sender had around it is not stored with an event. A body that is a request already stays as it is.
+/// An item of a batch is inserted, byte for byte, into the batch of the provider's sample, replacing the sample's own
+/// events: the original batch is not stored with an event. A body that is already a complete request is returned
+/// unchanged.
 pub fn alone<'event>(provider: &Provider, headers: &dyn Headers, event: &'event [u8]) -> Cow<'event, [u8]> {
     in_batch(provider, headers, event).map_or(Cow::Borrowed(event), Cow::Owned)
 }
 
-/// The batch around it; nothing where it needs none.
+/// The batch around the event; `None` if it needs none.
 fn in_batch(provider: &Provider, headers: &dyn Headers, event: &[u8]) -> Option<Vec<u8>> {
     let Some(Split::Array {
         at,
@@ -26,7 +27,7 @@ fn in_batch(provider: &Provider, headers: &dyn Headers, event: &[u8]) -> Option<
         event_content_type: _,
     }) = &provider.identity.split
     else {
-        // Events of nested arrays are requests already.
+        // Events from nested arrays are already complete requests.
         return None;
     };
     if content_type
@@ -56,7 +57,8 @@ fn in_batch(provider: &Provider, headers: &dyn Headers, event: &[u8]) -> Option<
     Some(request)
 }
 
-/// Whether it looks like the events of the sample. Senders of optional batches send other things, too, which are whole.
+/// Whether it looks like the events of the sample. Providers with optional batches also send other bodies, which are
+/// already complete.
 fn resembles(sample: &[u8], at: &Pointer, item: &Value) -> bool {
     let sample: Option<Value> = serde_json::from_slice(sample).ok();
     let first = sample
@@ -96,7 +98,7 @@ mod tests {
             }
         }
 
-        /// What a receiver makes of a body: each event with its own bytes.
+        /// The events that a receiver reads from a body, each with its own bytes.
         fn events(&self, headers: &[(String, String)], body: Vec<u8>, at: i64) -> Vec<(Envelope, Vec<u8>)> {
             let signed = self.signer.sign(Delivery {
                 timestamp: at,
@@ -178,7 +180,7 @@ mod tests {
                 assert_eq!(*own, bytes, "{}", provider.name);
                 assert_eq!(again.content_hash, event.content_hash, "{}", provider.name);
                 assert!(again.batch_index == Some(0), "{}", provider.name);
-                // A hash of the request that an event came in (Pusher) is an id that nothing else has.
+                // An id that is a hash of the original request (Pusher) cannot be reproduced.
                 let is_same = again.event_id == event.event_id;
                 let paths = provider.identity.event_id.fields().flat_map(Field::paths);
                 let is_of_request = paths.into_iter().any(|place| *place == ValuePath::RequestSha256);
@@ -199,7 +201,7 @@ mod tests {
             r#"{"destination":"U0","events":[{ "type":"x" }]}"#
         );
         assert_eq!(body("hubspot", r#"{"eventId":1}"#), r#"[{"eventId":1}]"#);
-        // A platform webhook of Adyen is whole, and so is an event that has a content type of its own.
+        // Adyen's platform webhooks are already complete, and so is an event with its own content type.
         for (provider, whole) in [
             ("adyen", r#"{"type":"balancePlatform.payout.created"}"#),
             ("cloudevents", r#"{"id":"1"}"#),

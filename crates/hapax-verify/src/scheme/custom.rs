@@ -1,4 +1,5 @@
-//! A source's own scheme, as `hapax.toml` writes it: `verify = { scheme = "hmac-sha256", header = "x-signature", … }`.
+//! A source's own scheme, as configured in `hapax.toml`: `verify = { scheme = "hmac-sha256", header = "x-signature", …
+//! }`.
 
 use std::collections::BTreeMap;
 
@@ -12,32 +13,32 @@ use super::{
 use crate::limits::{TOLERANCE_SECONDS_DEFAULT, TOLERANCE_SECONDS_MAX};
 use crate::{JwtAlgorithm, SetupError};
 
-/// The `verify` table of a source without a preset: how its sender proves itself. Every scheme reads some of the keys, and
-/// one that it does not read is refused.
+/// The `verify` table of a source without a preset: how its provider proves its identity. Each scheme uses some of the
+/// keys; a key that it does not use is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CustomScheme {
     /// The kind of proof.
     pub scheme: CustomKind,
-    /// The header that holds the signature or token.
+    /// The header that contains the signature or token.
     #[serde(default)]
     pub header: Option<String>,
-    /// The parameter of the query that holds the token.
+    /// The query parameter that contains the token.
     #[serde(default)]
     pub query: Option<String>,
-    /// How the signature is written, or a token's hash of the body; hexadecimal unless said.
+    /// The encoding of the signature, or of a token's body hash; hexadecimal by default.
     #[serde(default)]
     pub encoding: Option<Encoding>,
-    /// What stands before the signature or token in its header.
+    /// The text before the signature or token in its header.
     #[serde(default)]
     pub prefix: Option<String>,
-    /// What the signature covers; the body unless said.
+    /// The template of the signed content; the body by default.
     #[serde(default)]
     pub signed: Option<String>,
-    /// The header that holds the signed timestamp.
+    /// The header that contains the signed timestamp.
     #[serde(default)]
     pub timestamp_header: Option<String>,
-    /// The unit of the signed timestamp; seconds unless said.
+    /// The unit of the signed timestamp; seconds by default.
     #[serde(default)]
     pub timestamp_unit: Option<TimestampUnit>,
     /// How far the timestamp may be off, such as `"5m"`, in both directions.
@@ -46,20 +47,20 @@ pub struct CustomScheme {
     /// The header that `{id}` reads.
     #[serde(default)]
     pub id_header: Option<String>,
-    /// How the secret's text is turned into key bytes. Unless said, the text is the key itself; an Ed25519 public key is
-    /// hexadecimal, and one on P-256 is PEM or base64.
+    /// How the secret's text is decoded into key bytes. By default the text itself is the key; an Ed25519 public key is
+    /// hexadecimal, and a P-256 public key is PEM or base64.
     #[serde(default)]
     pub key: Option<KeyEncoding>,
-    /// What stands before the secret and is not part of the key.
+    /// The prefix of the secret, which is not part of the key.
     #[serde(default)]
     pub key_prefix: Option<String>,
-    /// How a JSON Web Token is signed.
+    /// The algorithm of a JSON Web Token.
     #[serde(default)]
     pub algorithm: Option<JwtAlgorithm>,
-    /// Who has to have made the token.
+    /// The required issuer of the token.
     #[serde(default)]
     pub issuer: Option<String>,
-    /// Whom the token has to be for.
+    /// The required audience of the token.
     #[serde(default)]
     pub audience: Option<String>,
     /// The token's claim that holds the SHA-256 of the body.
@@ -67,37 +68,37 @@ pub struct CustomScheme {
     pub body_hash_claim: Option<String>,
 }
 
-/// What `scheme` may be.
+/// The values of `scheme`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum CustomKind {
-    /// A signature.
+    /// An HMAC-SHA-1 signature.
     #[serde(rename = "hmac-sha1")]
     HmacSha1,
-    /// A signature.
+    /// An HMAC-SHA-256 signature.
     #[serde(rename = "hmac-sha256")]
     HmacSha256,
-    /// A signature.
+    /// An HMAC-SHA-512 signature.
     #[serde(rename = "hmac-sha512")]
     HmacSha512,
-    /// A signature by a key pair.
+    /// An Ed25519 signature.
     #[serde(rename = "ed25519")]
     Ed25519,
-    /// A signature by a key pair.
+    /// An ECDSA signature on P-256.
     #[serde(rename = "ecdsa-p256")]
     EcdsaP256,
     /// A JSON Web Token.
     #[serde(rename = "jwt")]
     Jwt,
-    /// A shared secret that is sent along.
+    /// A shared secret sent with the request.
     #[serde(rename = "token")]
     Token,
-    /// The same as a user name and a password.
+    /// A user name and a password sent with the request.
     #[serde(rename = "basic")]
     Basic,
 }
 
 impl CustomKind {
-    /// The algorithm, where it is a signature over the request.
+    /// The algorithm, if it is a signature over the request.
     fn algorithm(self) -> Option<Algorithm> {
         match self {
             CustomKind::HmacSha1 => Some(Algorithm::HmacSha1),
@@ -109,7 +110,7 @@ impl CustomKind {
         }
     }
 
-    /// As it is written.
+    /// The name in the configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             CustomKind::HmacSha1 => "hmac-sha1",
@@ -123,7 +124,7 @@ impl CustomKind {
         }
     }
 
-    /// The keys that it reads.
+    /// The keys that the scheme uses.
     fn keys(self) -> &'static [&'static str] {
         match self {
             CustomKind::HmacSha1
@@ -160,7 +161,7 @@ impl CustomKind {
 }
 
 impl CustomScheme {
-    /// Refuses a key that the scheme does not read: whoever wrote it believes that it does something.
+    /// Refuses a key that the scheme does not use: its author would expect an effect.
     pub(crate) fn check_keys(&self) -> Result<(), SetupError> {
         let written = [
             ("header", self.header.is_some()),
@@ -193,7 +194,7 @@ impl CustomScheme {
         }
     }
 
-    /// Says which key is missing.
+    /// The error for a missing key.
     pub(crate) fn missing(&self, key: &'static str, what: &'static str) -> SetupError {
         SetupError::VerifyKeyMissing {
             scheme: self.scheme.name(),

@@ -1,9 +1,9 @@
-//! HTML entities in a secret: WooCommerce stores its secrets with them and decodes them before it signs.
+//! HTML entities in a secret: WooCommerce stores its secrets escaped and unescapes them before it signs.
 //!
-//! Only the five characters that WordPress escapes are decoded, each in the spellings that WordPress knows, in one pass:
-//! what comes out of one entity is never read as the beginning of another.
+//! Only the five characters that WordPress escapes are decoded, each in the spellings that WordPress knows, in one
+//! pass: the result of one entity is never read as the beginning of another.
 
-/// The text with its entities decoded; anything else that begins with `&` stays as it is.
+/// The text with its entities decoded; any other `&` is kept.
 pub(super) fn decode(text: &str) -> String {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;

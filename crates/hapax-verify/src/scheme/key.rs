@@ -1,6 +1,6 @@
-//! From a secret's text to key bytes: which kind of signature a secret belongs to, and what its bytes are.
+//! From a secret's text to key bytes: which kind of signature a secret belongs to, and its bytes.
 //!
-//! The same prefix means different things to different senders, so nothing is guessed here: the rule is data.
+//! The same prefix means different things to different providers, so nothing is guessed here: the rule is data.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -10,13 +10,14 @@ use super::{KeyEncoding, KeyRule, SignatureKind, entities};
 use crate::proof::pem_block;
 use crate::setup::SecretProblem;
 
-/// Secrets are copied by hand, and lose their padding; signatures are not, and do not.
+/// Secrets are copied by hand and may lose their padding; signatures are not.
 const FORGIVING_BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Which kind of signature a secret is for: by its prefix, or else the first kind that does not insist on one.
+/// The kind of signature that a secret is for: determined by its prefix, or else the first kind that does not require
+/// one.
 pub(crate) fn select(
     kinds: &[SignatureKind],
     secret: &str,
@@ -39,7 +40,7 @@ pub(crate) fn select(
         })
 }
 
-/// The key bytes of a secret, after the given prefix if it has it.
+/// The key bytes of a secret, after the given prefix if present.
 pub(crate) fn derive(
     encoding: KeyEncoding,
     prefix: Option<&str>,
@@ -62,12 +63,12 @@ pub(crate) fn derive(
     Ok(bytes)
 }
 
-/// The same bytes in their usual wrapping, as keys of key pairs come.
+/// The bytes of a PEM block, the usual format of key pairs.
 fn pem(text: &str) -> Option<Vec<u8>> {
     pem_block(text, "PUBLIC KEY").or_else(|| pem_block(text, "PRIVATE KEY"))
 }
 
-/// Random bytes as base64 text, padded.
+/// Random bytes in padded base64.
 pub(crate) fn base64_secret(random: &[u8]) -> String {
     FORGIVING_BASE64.encode(random)
 }

@@ -1,5 +1,5 @@
-//! The signed content: a template such as `{timestamp}.{body}`, compiled to parts that are hashed one after another
-//! and never joined in memory.
+//! The signed content: a template such as `{timestamp}.{body}`, compiled to parts that are hashed one after another and
+//! never joined in memory.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,21 +42,21 @@ impl Template {
         self.parts.contains(&Part::Url)
     }
 
-    /// Two parts with nothing to show where the first ends, so that one signature would fit two requests. Where a
-    /// separator or a timestamp stands between two, each request is checked instead.
+    /// Two adjacent parts without an unambiguous boundary, so that one signature would be valid for two requests. If a
+    /// separator or a timestamp is between them, each request is checked instead.
     pub(crate) fn movable(&self) -> Option<(&Part, &Part)> {
         let neighbours = self.parts.windows(2).filter_map(|pair| match pair {
             [first, second] if first.may_touch(second) => None,
             [first, second] => Some((first, second)),
             _ => None,
         });
-        // A body may contain any separator, so what its sender is free to choose has to stand before it.
+        // A body may contain any separator, so parts that the client can choose freely must come before it.
         let behind = self.parts.iter().skip_while(|part| **part != Part::Body);
         let behind = behind.filter(|part| matches!(part, Part::Id | Part::Header(_)));
         neighbours.chain(behind.map(|part| (&Part::Body, part))).next()
     }
 
-    /// Whether a header is covered, by its lower-case name.
+    /// Whether the header with this lower-case name is covered.
     pub(crate) fn covers_header(&self, name: &str) -> bool {
         self.parts
             .iter()
@@ -65,8 +65,8 @@ impl Template {
 }
 
 impl Part {
-    /// Whether its end shows even where this part follows at once. A timestamp and a method have forms of their own, and
-    /// the URL is the one that is configured.
+    /// Whether its end is unambiguous even if this part follows directly. A timestamp and a method have distinctive
+    /// formats, and the URL is configured.
     fn may_touch(&self, next: &Part) -> bool {
         let is_free = |part: &Part| matches!(part, Part::Id | Part::Header(_) | Part::Body | Part::Url);
         match (self, next) {

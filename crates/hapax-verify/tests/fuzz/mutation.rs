@@ -1,17 +1,17 @@
-//! What can be done to a request.
+//! The mutations of a request.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::seeds::{Draft, seeds};
 
-/// How many things are done to one request.
+/// The maximum number of mutations of one request.
 const STEPS_MAX: usize = 6;
 
-/// The longest run of bytes that is repeated or taken from elsewhere.
+/// The longest run of bytes that is repeated or taken from another vector.
 const RUN_BYTES_MAX: usize = 4096;
 
-/// Which bytes are changed.
+/// The part whose bytes are changed.
 #[derive(Debug, Clone)]
 pub(crate) enum TamperedPart {
     Body,
@@ -19,7 +19,6 @@ pub(crate) enum TamperedPart {
     Url,
 }
 
-/// One change.
 #[derive(Debug, Clone)]
 pub(crate) enum Mutation {
     FlipBit(TamperedPart, Index, u8),
@@ -27,11 +26,11 @@ pub(crate) enum Mutation {
     Remove(TamperedPart, Index, Index),
     Repeat(TamperedPart, Index, Index),
     Insert(TamperedPart, Index, Vec<u8>),
-    /// The end is another vector's.
+    /// Replaces the end with that of another vector.
     Splice(TamperedPart, Index, Index),
     SwapHeaders(Index, Index),
     DropHeader(Index),
-    /// A header of another vector, in front of its own.
+    /// Adds a header of another vector before its own.
     BorrowHeader(Index, Index),
     BorrowUrl(Index),
     Method(&'static str),
@@ -50,7 +49,7 @@ fn place() -> impl Strategy<Value = TamperedPart> {
     ]
 }
 
-/// Bytes that parsers stumble over, and any others.
+/// Bytes that often break parsers, and arbitrary ones.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..8),

@@ -9,7 +9,7 @@ use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
 use hapax_verify::vectors::{File, Vector};
 use hapax_verify::{OptionKind, OptionSpec, Request, Verifier};
 
-/// A request that can be torn apart.
+/// A request that can be mutated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) method: String,
@@ -19,20 +19,20 @@ pub(crate) struct Draft {
     pub(crate) received_at: i64,
 }
 
-/// A vector and the verifier that it is for.
+/// A vector and its verifier.
 #[derive(Debug)]
 pub(crate) struct Seed {
     pub(crate) draft: Draft,
     pub(crate) verifier: Verifier,
     pub(crate) secrets: Vec<String>,
-    /// Whether no one can change the body under a genuine signature.
+    /// Whether a valid signature guarantees that the body is unchanged.
     pub(crate) signs_body: bool,
     /// The keys that were fetched for it.
     pub(crate) keys: BTreeMap<String, Vec<u8>>,
     provider: &'static Provider,
 }
 
-/// A sender that signs whatever it is given, and who listens to it: only so do the readers behind a proof see it.
+/// A provider that signs anything, and its verifier: only with these do mutations reach the parsers behind a proof.
 pub(crate) struct Willing {
     signer: ProviderSigner,
     pub(crate) verifier: Verifier,
@@ -59,7 +59,7 @@ impl Willing {
         }
     }
 
-    /// The draft, signed again.
+    /// Signs the draft again.
     pub(crate) fn sign(&self, draft: &Draft) -> Delivery {
         let header = |(name, value): &(String, Vec<u8>)| {
             let value = std::str::from_utf8(value).ok()?;
@@ -77,7 +77,7 @@ impl Willing {
 }
 
 impl Seed {
-    /// A sender of this kind that signs whatever it is given.
+    /// The signer and verifier of this vector's provider.
     pub(crate) fn willing(&self) -> &'static Willing {
         &WILLING[self.provider.name.as_str()]
     }
@@ -140,7 +140,7 @@ fn of_vector(provider: &'static Provider, vector: &Vector) -> Seed {
     }
 }
 
-/// The secrets and keys of a vector, those in options (a key of Box, a table of Pusher's) among them.
+/// The secrets and keys of a vector, including those in options (a key of Box, a table of Pusher's).
 fn secrets(provider: &Provider, vector: &Vector) -> Vec<String> {
     let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
     let is_secret = |option: &&OptionSpec| matches!(option.kind, OptionKind::Secret | OptionKind::Table);

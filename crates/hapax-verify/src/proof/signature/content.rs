@@ -101,7 +101,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The value of a part that the caller can choose freely, other than the body.
+    /// The value of a part that the client can choose freely, other than the body.
     fn chosen_by_sender<'b>(&'b self, part: &'b Part) -> Option<&'b [u8]> {
         match part {
             Part::Timestamp | Part::Id | Part::Header(_) => self.value(part),
