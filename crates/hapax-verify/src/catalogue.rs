@@ -356,7 +356,7 @@ mod tests {
             assert!(rule.earlier.is_none() || rule.version > 1, "{name}");
             assert!(
                 rule.earlier.is_none() || rule.class != IdClass::NotDeduplicated,
-                "{name}: what is not deduplicated is not looked up under an earlier id"
+                "{name}: an event that is not deduplicated has no earlier id"
             );
             let delivery = &provider.delivery;
             for answer in [&delivery.id_uniqueness, &delivery.id_stability] {

@@ -143,7 +143,7 @@ fn refused(problem: impl Into<String>) -> Result<Verification, Rejection> {
 fn echo(challenge: String) -> Result<Verification, Rejection> {
     if challenge.is_empty() || challenge.len() > HANDSHAKE_ECHO_BYTES_MAX {
         return refused(format!(
-            "its challenge is empty or longer than {HANDSHAKE_ECHO_BYTES_MAX} bytes, which no sender's is"
+            "its challenge is empty or longer than {HANDSHAKE_ECHO_BYTES_MAX} bytes, unlike any provider's"
         ));
     }
     Ok(answered(HandshakeAnswer::text(challenge)))

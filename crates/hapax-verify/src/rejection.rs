@@ -10,8 +10,8 @@ use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
 pub enum Rejection {
     /// A header that is required to verify the signature is missing.
     #[error(
-        "no signature: the request has no `{header}` header, so nothing proves who sent it; check that the sender has \
-         signing switched on and that no proxy removes the header"
+        "no signature: the request has no `{header}` header, so nothing proves who sent it; check that the provider has \
+         signing enabled and that no proxy removes the header"
     )]
     SignatureMissing {
         /// The missing header.
@@ -19,8 +19,8 @@ pub enum Rejection {
     },
     /// The body should contain the signature but does not.
     #[error(
-        "no signature: the body has nothing at `{place}`, so nothing proves who sent it; check that the sender has \
-         signing switched on and that the request is one of this sender's"
+        "no signature: the body has nothing at `{place}`, so nothing proves who sent it; check that the provider has \
+         signing enabled and that the request is one of this provider's"
     )]
     SignatureNotInBody {
         /// The location inside the body that was checked.
@@ -46,8 +46,8 @@ pub enum Rejection {
     },
     /// The event has no id where the rule expects it.
     #[error(
-        "no event id at {looked_in}: without the sender's own id the event cannot be told from a copy; check that the \
-         sender sends it, or name another place with `event_id`"
+        "no event id at {looked_in}: without the provider's own id, duplicates cannot be detected; check that the \
+         provider sends it, or set another location with `event_id`"
     )]
     EventIdMissing {
         /// The locations that were checked.
@@ -55,7 +55,7 @@ pub enum Rejection {
     },
     /// There is an id, but it is not usable.
     #[error(
-        "the event id at {path} cannot be used: {problem}; the sender has to send an id that is plain text"
+        "the event id at {path} cannot be used: {problem}; the provider must send an id that is plain text"
     )]
     EventIdInvalid {
         /// The location of the id.
@@ -64,7 +64,7 @@ pub enum Rejection {
         problem: IdProblem,
     },
     /// The key that the signature names cannot be the provider's.
-    #[error("the signature names a key that is not the sender's: {problem}")]
+    #[error("the signature names a key that is not the provider's: {problem}")]
     KeyRefused {
         /// What is wrong with it.
         problem: String,
@@ -84,7 +84,7 @@ pub enum Rejection {
     /// The id is inside the body, and the body is not JSON.
     #[error(
         "the body is not readable as JSON ({detail}), and the event id is inside it, at {looked_in}; check what the \
-         sender sends, or name another place with `event_id`"
+         provider sends, or set another location with `event_id`"
     )]
     MalformedBody {
         /// The locations that were checked.
@@ -99,69 +99,69 @@ pub enum Rejection {
 pub enum SignatureProblem {
     /// It was made with another secret, or over different bytes.
     #[error(
-        "it matches none of the secrets; either it was made with another secret or the body was changed on the way \
+        "it matches none of the secrets; either it was made with another secret or the body was changed in transit \
          (re-serialised JSON, a rewriting proxy)"
     )]
     Mismatch,
     /// The header has no entry of a version for which a secret is configured.
     #[error(
-        "the header holds no signature of a version that a configured secret can check; check which kind of secret the \
-         sender uses"
+        "the header contains no signature of a version that a configured secret can check; check which kind of secret the \
+         provider uses"
     )]
     NoKnownVersion,
     /// The prefix that the scheme requires is missing.
-    #[error("it does not begin with the prefix of this scheme; check which scheme the sender uses")]
+    #[error("it does not begin with the prefix of this scheme; check which scheme the provider uses")]
     PrefixMissing,
     /// The text is not in the scheme's encoding, or has the wrong length.
-    #[error("it is not a whole signature in {0}; check the encoding, and that nothing cuts the header")]
+    #[error("it is not a complete signature in {0}; check the encoding, and that nothing truncates the header")]
     NotDecodable(Encoding),
     /// More signatures than any provider needs.
-    #[error("the header holds more than {SIGNATURES_MAX} signatures, and none was checked")]
+    #[error("the header contains more than {SIGNATURES_MAX} signatures, and none was checked")]
     TooMany,
     /// A header longer than any provider needs.
     #[error("the header is longer than {SIGNATURE_HEADER_BYTES_MAX} bytes, and was not read")]
     HeaderTooLong,
     /// The signature covers a timestamp, but the header has none.
-    #[error("the header holds no timestamp, and the signature covers one")]
+    #[error("the header contains no timestamp, but the signature covers one")]
     TimestampMissing,
     /// The signature covers the public URL, which is not configured.
-    #[error("it covers the public URL, which is not known here; set `public_url`")]
+    #[error("it covers the public URL, which is not configured; set `public_url`")]
     UrlUnknown,
     /// No secret is configured.
-    #[error("there is no secret to check it with; add the sender's to `secrets`")]
+    #[error("there is no secret to check it with; add the provider's to `secrets`")]
     NoSecret,
     /// A shared token is not one of the secrets.
-    #[error("the token is none of the secrets; check that both sides have the same")]
+    #[error("the token matches none of the secrets; check that both sides have the same one")]
     TokenMismatch,
     /// A mismatch, for a proof that does not sign the body.
     #[error(
-        "it matches none of the secrets; check that both sides have the same, or the two halves of one key"
+        "it matches none of the secrets; check that both sides have the same one, or the two halves of one key"
     )]
     SecretMismatch,
     /// A mismatch, for a proof that also signs the URL.
     #[error(
-        "it matches none of the secrets; check the secret, and that the public URL here is exactly the one that the \
-         sender was given"
+        "it matches none of the secrets; check the secret, and that the configured URL is exactly the one that the \
+         provider calls"
     )]
     UrlMismatch,
     /// The signed content contains the hash of a different body.
     #[error(
-        "it covers the hash of another body; the body was changed on the way (re-serialised JSON, a rewriting proxy)"
+        "it covers the hash of another body; the body was changed in transit (re-serialised JSON, a rewriting proxy)"
     )]
     BodyMismatch,
     /// It does not have the form that the provider documents.
-    #[error("it cannot be read; check that nothing on the way changes it, and that it is this sender's")]
+    #[error("it cannot be read; check that nothing changes it in transit, and that it is this provider's")]
     Unreadable,
     /// It was made in a way that is not accepted.
-    #[error("it was made in a way that is not accepted here: {0}")]
+    #[error("it was made in a way that is not accepted: {0}")]
     Refused(&'static str),
     /// The provider was asked, and states that it did not make it.
-    #[error("the sender, asked whether it is its own, says that it is not")]
+    #[error("the provider was asked and says that it did not make the signature")]
     Disowned,
     /// A signed value contains the separator that follows it, so one signature would be valid for two requests.
     #[error(
-        "a signed value contains the separator that follows it, or has not the form that shows where it ends, so that \
-         the same signature would fit another request; the sender has to use ids without the separator"
+        "a signed value contains the separator that follows it, or does not have a form that shows where it ends, so \
+         the same signature would be valid for another request; the provider must use ids without the separator"
     )]
     Ambiguous,
 }
@@ -229,8 +229,8 @@ impl Rejection {
 
 fn timestamp_message(signed_at: Option<i64>, received_at: i64, tolerance_seconds: u32) -> String {
     let Some(signed_at) = signed_at else {
-        return "the signed timestamp is missing or not in the sender's own form, so its age is unknown; check what the \
-                sender sends"
+        return "the signed timestamp is missing or not in the provider's format, so its age is unknown; check what the \
+                provider sends"
             .to_owned();
     };
     let distance = received_at.abs_diff(signed_at);
@@ -240,8 +240,8 @@ fn timestamp_message(signed_at: Option<i64>, received_at: i64, tolerance_seconds
         "behind"
     };
     format!(
-        "the signature is right, but its timestamp {signed_at} is {distance} s {direction} the clock here ({received_at}) \
-         and only {tolerance_seconds} s are allowed; a copy held back this long is refused, so check both clocks, or let \
-         the sender deliver it again with a fresh signature"
+        "the signature is valid, but its timestamp {signed_at} is {distance} s {direction} the local clock ({received_at}) \
+         and only {tolerance_seconds} s are allowed; a request delayed this long is refused, so check both clocks, or have \
+         the provider deliver it again with a fresh signature"
     )
 }

@@ -9,7 +9,7 @@ use crate::limits::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// No secret is configured.
-    #[error("no secret: without one nothing can be verified; add the sender's signing secret to `secrets`")]
+    #[error("no secret: without one nothing can be verified; add the provider's signing secret to `secrets`")]
     NoSecrets,
     /// More secrets are configured than rotation needs.
     #[error(
@@ -51,7 +51,7 @@ pub enum SetupError {
     },
     /// The template of the signed content contains an unknown placeholder.
     #[error(
-        "`signed` contains {{{placeholder}}}, which is not known; use {{body}}, {{timestamp}}, {{id}}, {{method}}, {{url}} \
+        "`signed` contains {{{placeholder}}}, which is unknown; use {{body}}, {{timestamp}}, {{id}}, {{method}}, {{url}} \
          or {{header:NAME}}"
     )]
     UnknownPlaceholder {
@@ -59,15 +59,15 @@ pub enum SetupError {
         placeholder: String,
     },
     /// The template has an unmatched brace.
-    #[error("`signed` has a brace that is not closed or not opened; placeholders look like {{body}}")]
+    #[error("`signed` has an unmatched brace; placeholders look like {{body}}")]
     UnbalancedBrace,
     /// The template does not contain the body.
-    #[error("`signed` does not contain {{body}}: anybody could change the body under a genuine signature")]
+    #[error("`signed` does not contain {{body}}: anyone could change the body under a genuine signature")]
     BodyNotSigned,
     /// The boundary between two parts of the template is ambiguous.
     #[error(
-        "`signed` does not show where {first} ends and {second} begins, so that one signature would fit two different \
-         requests; the sender has to sign a separator between them, with {{body}} last: write it like \"{example}\""
+        "`signed` does not show where {first} ends and {second} begins, so one signature would be valid for two different \
+         requests; the provider must sign a separator between them, with {{body}} last: write it like \"{example}\""
     )]
     PartsCanMove {
         /// The first part.
@@ -130,7 +130,7 @@ pub enum SetupError {
         what: &'static str,
     },
     /// A field of an identity rule is invalid.
-    #[error("\"{text}\" is not a place for an id or type: {problem}")]
+    #[error("\"{text}\" is not a location of an id or type: {problem}")]
     Field {
         /// The configured value.
         text: String,
@@ -144,7 +144,7 @@ pub enum SetupError {
         count: usize,
     },
     /// The rule has more JSON pointers than one pass should extract.
-    #[error("the id and type name more than {POINTERS_MAX} different places inside the body")]
+    #[error("the id and type name more than {POINTERS_MAX} different locations inside the body")]
     TooManyPointers,
 }
 
@@ -155,13 +155,13 @@ pub enum SecretProblem {
     #[error("it is empty; check the environment variable or file it comes from")]
     Empty,
     /// It is not base64.
-    #[error("not base64{}; copy it again from the sender, whole", after(.prefix.as_deref()))]
+    #[error("not base64{}; copy the complete secret again", after(.prefix.as_deref()))]
     NotBase64 {
         /// The prefix that was removed first.
         prefix: Option<String>,
     },
     /// It is not hexadecimal.
-    #[error("not hexadecimal{}; copy it again from the sender, whole", after(.prefix.as_deref()))]
+    #[error("not hexadecimal{}; copy the complete secret again", after(.prefix.as_deref()))]
     NotHex {
         /// The prefix that was removed first.
         prefix: Option<String>,
@@ -193,20 +193,20 @@ pub enum SecretProblem {
     },
     /// It is neither a certificate nor a public key.
     #[error(
-        "it is no {expected}; copy it again from the sender, whole, and mind that it is the public half that verifies"
+        "it is not {expected}; copy all of it from the provider again, and use the public half, which verifies"
     )]
     NotAPublicKey {
         /// A description of the expected key.
         expected: &'static str,
     },
     /// It is not a private key that can sign.
-    #[error("it is no {expected}; signing takes the private half")]
+    #[error("it is not {expected}; signing takes the private half")]
     NotASigningKey {
         /// A description of the expected key.
         expected: &'static str,
     },
     /// It is not a user name and a password.
-    #[error("it is not `user:password`; write both with a colon between them, as the sender has them")]
+    #[error("it is not `user:password`; write both with a colon between them, as the provider has them")]
     NotUserAndPassword,
     /// It has the right length but is not a valid key.
     #[error("it is not an Ed25519 key")]

@@ -372,7 +372,7 @@ fn signing_key(scheme: &Scheme, secret: &str) -> Result<(usize, Material), Secre
 fn p256_key_pair(bytes: &[u8]) -> Result<EcdsaKeyPair, SecretProblem> {
     EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, bytes).map_err(|_| {
         SecretProblem::NotASigningKey {
-            expected: "private key on P-256 in PKCS #8, as PEM or base64",
+            expected: "a private key on P-256 in PKCS #8, as PEM or base64",
         }
     })
 }

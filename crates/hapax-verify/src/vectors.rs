@@ -130,7 +130,7 @@ pub struct Outcome {
 pub enum VectorError {
     /// It names a provider that is not in the catalogue.
     #[error(
-        "vector `{vector}` names the provider `{provider}`, which is not in the catalogue; `hapax providers` lists what is"
+        "vector `{vector}` names the provider `{provider}`, which is not in the catalogue; `hapax providers` lists the known ones"
     )]
     UnknownProvider {
         /// The name of the vector.
@@ -175,7 +175,7 @@ impl Vector {
             (result, _) if choice.is_some() || self.policy.is_some() => self.compare_choice(choice, &result),
             (Err(_), false) => Ok(()),
             (Ok(verification), false) => {
-                Err(format!("it should be refused, and is {}", name_of(&verification)))
+                Err(format!("it should be refused, but is {}", name_of(&verification)))
             }
             (Ok(Verification::Events(events)), true) => self.compare_events(&events),
             (Ok(Verification::Handshake(answer)), true) => self.compare_answer(&answer),
@@ -290,7 +290,7 @@ impl Vector {
 
     fn compare_answer(&self, answer: &HandshakeAnswer) -> Result<(), String> {
         let Some(expected) = &self.expected_response else {
-            return Err("it is taken for a handshake, and is none".to_owned());
+            return Err("it is not a handshake, but was treated as one".to_owned());
         };
         equal("status", &expected.status, &answer.status)?;
         if let Some(content_type) = &expected.content_type {
@@ -337,15 +337,15 @@ fn equal<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) ->
     if expected == found {
         return Ok(());
     }
-    Err(format!("{what}: {expected:?} is expected, and it is {found:?}"))
+    Err(format!("{what}: expected {expected:?}, found {found:?}"))
 }
 
 fn name_of(verification: &Verification) -> &'static str {
     match verification {
         Verification::Events(_) => "accepted",
         Verification::Handshake(_) => "answered as a handshake",
-        Verification::Registration(_) => "taken for a registration",
-        Verification::Confirmation(_) => "taken for a confirmation",
+        Verification::Registration(_) => "treated as a registration",
+        Verification::Confirmation(_) => "treated as a confirmation",
         Verification::NeedsKey(_) => "in need of a key",
     }
 }

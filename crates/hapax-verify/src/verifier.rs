@@ -177,7 +177,7 @@ impl Verifier {
         let events = trace.step("event id", events, |events| describe(events))?;
         if !self.identity.id_is_signed() {
             trace.noted("event id", || {
-                "the signature does not cover it, so a replayer could change it".to_owned()
+                "the signature does not cover it, so an attacker could change it in a replay".to_owned()
             });
         }
         for event in &events {
@@ -193,7 +193,7 @@ fn describe(events: &[Envelope]) -> String {
     let one = |event: &Envelope| match event.identification {
         Identification::BySender => event.event_id.clone(),
         Identification::Never => "none: no event is a duplicate of another".to_owned(),
-        Identification::Missing => format!("none, so it is kept aside as {}", event.event_id),
+        Identification::Missing => format!("none, so it is quarantined as {}", event.event_id),
     };
     match events {
         [] => "a request without events".to_owned(),

@@ -322,21 +322,21 @@ fn secrets_that_cannot_be_right_are_refused_by_their_place() {
     for (verify, secret, problem) in [
         ("scheme = \"basic\"", "no colon", "it is not `user:password`"),
         ("scheme = \"token\"\nheader = \"x\"", "", "it is empty"),
-        (ES256, "bm8ga2V5", "it is no public key on P-256 in PEM or base64"),
+        (ES256, "bm8ga2V5", "it is not a public key on P-256 in PEM or base64"),
         (
             ES256,
             elsewhere("rsa_pem"),
-            "it is no public key on P-256 in PEM or base64",
+            "it is not a public key on P-256 in PEM or base64",
         ),
         (
             RS256,
             elsewhere("p256_pem"),
-            "it is no RSA public key of at least 2048 bits",
+            "it is not an RSA public key of at least 2048 bits",
         ),
         (
             ECDSA,
             elsewhere("rsa_pem"),
-            "it is no public key on P-256 in PEM or base64",
+            "it is not a public key on P-256 in PEM or base64",
         ),
         (
             ECDSA,

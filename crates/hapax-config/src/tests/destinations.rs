@@ -117,7 +117,7 @@ fn the_names_in_statements_and_params_fit_each_other() {
         [
             "hapax.toml:4:32: destinations.ledger.params.1x: a name has letters, digits and `_`, and does not begin \
              with a digit",
-            "hapax.toml:4:49: destinations.ledger.params.bad: \"boddy:/id\" is not a place for an id or type: write \"header:NAME\", \
+            "hapax.toml:4:49: destinations.ledger.params.bad: \"boddy:/id\" is not a location of an id or type: write \"header:NAME\", \
              \"body:/json/pointer\" or \"body-sha256\"; or one of body, event_id, event_type, source, id, \
              received_at, idempotency_key, generation",
             "hapax.toml:5:15: destinations.ledger.statements.0: `commit` is not for a statement: all statements run in \

@@ -92,19 +92,19 @@ fn a_secret_of_the_wrong_kind_is_found_at_once_and_not_printed() {
     assert_eq!(
         problems(&standard),
         [
-            "hapax.toml:3:27: sources.stripe.secrets.1: not base64 after whsec_; copy it again from the sender, whole"
+            "hapax.toml:3:27: sources.stripe.secrets.1: not base64 after whsec_; copy the complete secret again"
         ]
     );
     let outgoing = FULL.replace("env:SIGNING", "env:NOT_BASE64");
     assert_eq!(
         problems(&outgoing),
         [
-            "hapax.toml:37:1: destinations.billing.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
-          whole (Standard Webhooks: \"whsec_\" and base64)",
-            "hapax.toml:66:1: outbox.app.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
-          whole (Standard Webhooks: \"whsec_\" and base64)",
-            "hapax.toml:95:1: alerts.receivers.pager.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
-          whole (Standard Webhooks: \"whsec_\" and base64)",
+            "hapax.toml:37:1: destinations.billing.secret: secret 1: not base64 after whsec_; copy the complete secret again \
+          (Standard Webhooks: \"whsec_\" and base64)",
+            "hapax.toml:66:1: outbox.app.secret: secret 1: not base64 after whsec_; copy the complete secret again \
+          (Standard Webhooks: \"whsec_\" and base64)",
+            "hapax.toml:95:1: alerts.receivers.pager.secret: secret 1: not base64 after whsec_; copy the complete secret again \
+          (Standard Webhooks: \"whsec_\" and base64)",
         ]
     );
 }

@@ -111,7 +111,7 @@ fn a_verify_table_is_checked_whole() {
             "event_id = [\"body:/id\", \"id\"]\nverify = { scheme = \"hmac-sha256\", header = \"x\" }"
         ),
         [
-            "hapax.toml:4:25: sources.stripe.event_id.1: \"id\" is not a place for an id or type: write \"header:NAME\", \
+            "hapax.toml:4:25: sources.stripe.event_id.1: \"id\" is not a location of an id or type: write \"header:NAME\", \
           \"body:/json/pointer\" or \"body-sha256\""
         ]
     );
@@ -218,7 +218,7 @@ fn what_a_scheme_needs_or_does_not_read_is_said_at_its_place() {
         ),
         (
             "scheme = \"jwt\", algorithm = \"RS256\"",
-            "it is no RSA public key of at least 2048 bits in PEM or base64",
+            "it is not an RSA public key of at least 2048 bits in PEM or base64",
         ),
     ] {
         let found = custom_with(&format!("{id}verify = {{ {verify} }}"));

@@ -81,40 +81,40 @@ impl std::fmt::Display for Mistake {
             Mistake::Clock { off_by_seconds } => clock(*off_by_seconds, formatter),
             Mistake::SecretOfSource { source } => write!(
                 formatter,
-                "it is signed with a secret of the source `{source}`; the sender uses the wrong secret, or the wrong URL"
+                "it is signed with a secret of the source `{source}`; the provider uses the wrong secret or the wrong URL"
             ),
             Mistake::OlderSecret => formatter.write_str(
-                "it is signed with an older secret; keep that one in `secrets` until the sender uses the new one",
+                "it is signed with an older secret; keep it in `secrets` until the provider uses the new one",
             ),
             Mistake::SecretSurrounded { position } => write!(
                 formatter,
-                "secret {position} has blanks, a line break or quotes around it; take them off"
+                "secret {position} has whitespace, a line break or quotes around it; remove them"
             ),
             Mistake::SecretOfSenderSurrounded { position } => write!(
                 formatter,
-                "the sender's copy of secret {position} ends with a line break; set it there again without one"
+                "the provider's copy of secret {position} ends with a line break; enter it there again without one"
             ),
             Mistake::SecretReading { position, sender } => write!(
                 formatter,
-                "the sender uses {} as the key; check `provider`, or `key` in `verify`",
+                "the provider uses {} as the key; check `provider`, or `key` in `verify`",
                 reading(*position, *sender)
             ),
             Mistake::SignatureEncoding { found } => write!(
                 formatter,
-                "the signature is right, but written in {found}; check `provider`, or `encoding` in `verify`"
+                "the signature is correct, but encoded in {found}; check `provider`, or `encoding` in `verify`"
             ),
             Mistake::Url { signed, configured } => write!(
                 formatter,
-                "it is signed for the URL {signed}, and here the URL is {configured}; set `public_url` to what the sender was \
-                 given"
+                "it is signed for the URL {signed}, but the configured URL is {configured}; set `public_url` to the URL that \
+                 the provider calls"
             ),
             Mistake::Body(change) => write!(
                 formatter,
-                "the body was changed on the way: {change}; let the proxy or framework in between pass it on as it came"
+                "the body was changed in transit: {change}; configure the proxy or framework in between to pass it on unchanged"
             ),
             Mistake::OtherProvider { provider } => write!(
                 formatter,
-                "it has the headers of `{provider}`; check `provider`, and which URL that sender was given"
+                "it has the headers of `{provider}`; check `provider`, and the URL that is configured at that provider"
             ),
         }
     }
@@ -125,15 +125,15 @@ impl std::fmt::Display for BodyChange {
         formatter.write_str(match self {
             BodyChange::LastLineBreakCut => "the line break at its end is missing",
             BodyChange::BlanksAdded => {
-                "there are blanks or line breaks around it that the sender did not send"
+                "it is surrounded by whitespace or line breaks that the provider did not send"
             }
-            BodyChange::LineEndsShortened => "its line ends were CR LF and are LF now",
-            BodyChange::LineEndsLengthened => "its line ends were LF and are CR LF now",
-            BodyChange::MarkAdded => "it begins with a byte order mark that the sender did not send",
+            BodyChange::LineEndsShortened => "its line endings were changed from CR LF to LF",
+            BodyChange::LineEndsLengthened => "its line endings were changed from LF to CR LF",
+            BodyChange::MarkAdded => "it begins with a byte-order mark that the provider did not send",
             BodyChange::JsonRewritten => {
-                "its JSON was read and written again, so that spacing, order or escapes differ"
+                "its JSON was parsed and serialised again, so spacing, order or escapes differ"
             }
-            BodyChange::FormRewritten => "its form was read and written again, so that escapes differ",
+            BodyChange::FormRewritten => "its form was parsed and serialised again, so escapes differ",
         })
     }
 }
@@ -143,8 +143,8 @@ fn clock(off_by_seconds: i64, formatter: &mut std::fmt::Formatter<'_>) -> std::f
     let seconds = off_by_seconds.unsigned_abs();
     write!(
         formatter,
-        "the signature is right, and the clock here is {seconds} s {direction} its timestamp; check both clocks, or look \
-         for what held the delivery back"
+        "the signature is valid, but the local clock is {seconds} s {direction} its timestamp; check both clocks, or \
+         find out what delayed the delivery"
     )
 }
 

@@ -19,7 +19,7 @@ pub(super) fn answer(request: &Request<'_>) -> Answered {
         (1..=HANDED_OVER_SECRET_BYTES_MAX).contains(&value.len()) && value.iter().all(u8::is_ascii_graphic);
     let Some(secret) = std::str::from_utf8(value).ok().filter(|_| usable) else {
         return Some(refused(
-            "the secret that it hands over is no plain text, or is too long",
+            "the secret that it sends is not plain text, or is too long",
         ));
     };
     Some(Ok(Verification::Registration(Registration {

@@ -19,7 +19,7 @@ pub(super) fn answer(request: &Request<'_>, options: &Options) -> Answered {
         return grant(request);
     }
     Some(refused(
-        "the sender's origin is not among the option `allowed_origins`; add it if the sender may deliver here",
+        "the provider's origin is not in the option `allowed_origins`; add it if the provider may deliver here",
     ))
 }
 

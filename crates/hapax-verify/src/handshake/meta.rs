@@ -13,13 +13,13 @@ pub(super) fn answer(request: &Request<'_>, options: &Options) -> Answered {
     }
     let Some(expected) = options.text("verify_token").filter(|token| !token.is_empty()) else {
         return Some(refused(
-            "the option `verify_token` is not set; set it to the text that was entered at Meta",
+            "the option `verify_token` is not set; set it to the token that you entered at Meta",
         ));
     };
     let token = query_value(request.query, "hub.verify_token").unwrap_or_default();
     if verify_slices_are_equal(expected.as_bytes(), token.as_bytes()).is_err() {
         return Some(refused(
-            "its verify token is not the one of the option `verify_token`",
+            "its verify token does not match the option `verify_token`",
         ));
     }
     let challenge = query_value(request.query, "hub.challenge").unwrap_or_default();

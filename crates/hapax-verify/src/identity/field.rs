@@ -298,7 +298,7 @@ impl<'de> Visitor<'de> for FieldListVisitor {
     type Value = FieldList;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a place such as \"header:x-event-id\" or \"body:/id\", or a list of them")
+        formatter.write_str("a location such as \"header:x-event-id\" or \"body:/id\", or a list of them")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FieldList, E> {

@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for IdRuleVisitor {
     type Value = IdRule;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a place such as \"body:/id\", a list of them, a list of lists that may end with \"none\", or \"none\"")
+        formatter.write_str("a location such as \"body:/id\", a list of them, a list of lists that may end with \"none\", or \"none\"")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<IdRule, E> {
@@ -102,7 +102,7 @@ impl<'de> Visitor<'de> for IdRuleVisitor {
         let mut or_none = false;
         while let Some(entry) = sequence.next_element::<Entry>()? {
             if or_none {
-                return Err(A::Error::custom("\"none\" is the last way to an id"));
+                return Err(A::Error::custom("\"none\" must come last"));
             }
             match entry {
                 Entry::Field(text) if text == NONE && !composites.is_empty() => or_none = true,
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for IdRuleVisitor {
         }
         match (fields.is_empty(), composites.is_empty()) {
             (false, false) => Err(A::Error::custom(
-                "a list holds either places or lists of places, not both",
+                "a list contains either locations or lists of locations, not both",
             )),
             (true, false) => Ok(IdRule { composites, or_none }),
             (_, true) => Ok(FieldList::new(fields).map_err(A::Error::custom)?.into()),

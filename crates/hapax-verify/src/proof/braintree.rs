@@ -71,7 +71,7 @@ impl BraintreeProof {
         }
         if is_challenge(payload.trim_end_matches('\n')) {
             let problem =
-                SignatureProblem::Refused("the text is a challenge, and those are signed for anybody");
+                SignatureProblem::Refused("the text is a challenge, and challenges are signed for anyone");
             return Err(invalid(PLACE, problem));
         }
         // Some proxies remove the final newline, which was signed.

@@ -37,7 +37,7 @@ fn token_place(custom: &CustomScheme) -> Result<TokenPath, SetupError> {
     match (custom.header.as_deref(), custom.query.as_deref()) {
         (Some(header), None) => in_header(header, custom.prefix.as_deref().unwrap_or_default()),
         (None, Some("")) => {
-            Err(custom.missing("query", "the parameter that holds the token, and it is empty"))
+            Err(custom.missing("query", "the parameter that contains the token; it is empty"))
         }
         (None, Some(_)) if custom.prefix.is_some() => Err(SetupError::VerifyKeyUnused {
             scheme: "token",
@@ -84,7 +84,7 @@ fn jwt(custom: &CustomScheme) -> Result<JwtRule, SetupError> {
         });
     }
     if custom.body_hash_claim.is_none() && custom.encoding.is_some() {
-        return Err(custom.missing("body_hash_claim", "`encoding` says how the hash in it is written"));
+        return Err(custom.missing("body_hash_claim", "`encoding` is the encoding of the hash in it"));
     }
     let place = match (custom.header.as_deref(), custom.prefix.as_deref()) {
         (None, prefix) => in_header(AUTHORIZATION, prefix.unwrap_or(BEARER))?,
@@ -182,7 +182,7 @@ mod tests {
             ),
             (
                 "scheme = \"jwt\"\nalgorithm = \"HS256\"\nencoding = \"hex\"",
-                "`scheme = \"jwt\"` needs `body_hash_claim`: `encoding` says how the hash in it is written",
+                "`scheme = \"jwt\"` needs `body_hash_claim`: `encoding` is the encoding of the hash in it",
             ),
             (
                 "scheme = \"ecdsa-p256\"\nheader = \"x\"\nissuer = \"me\"",

@@ -239,7 +239,7 @@ impl Prove for JwtProof {
             match &self.rule.body_hash {
                 Some(_) => "it has the hash that the token names".to_owned(),
                 None => {
-                    "not signed: whoever has seen a token can send anything with it while it lasts".to_owned()
+                    "not signed: anyone who has seen a token can send anything with it until it expires".to_owned()
                 }
             }
         })?;

@@ -92,7 +92,7 @@ impl MailgunProof {
 impl Prove for MailgunProof {
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
         let parts = trace.step("signature in the body", self.parts(request), |_| {
-            "timestamp, token and signature are there".to_owned()
+            "timestamp, token and signature are present".to_owned()
         })?;
         let index = trace.step("signature", self.check(&parts), |index| {
             format!("made with secret {} of {}", index + 1, self.keys.count())
@@ -102,7 +102,7 @@ impl Prove for MailgunProof {
             format!("signed at {at}, received at {}", request.received_at)
         })?;
         trace.noted("body", || {
-            "the event is not signed: whoever has seen one signature could put another event beside it"
+            "the event is not signed: anyone who has seen one signature could attach another event to it"
                 .to_owned()
         });
         Ok(Proven {

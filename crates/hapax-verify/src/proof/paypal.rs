@@ -167,7 +167,7 @@ impl Prove for PaypalProof {
         if let Some(account) = &self.account {
             let asked = account.ask(request, &claims, &self.webhook_id);
             traced(trace, "verification", asked, |()| {
-                "PayPal says that it is its own".to_owned()
+                "PayPal confirms that it sent it".to_owned()
             })?;
         }
         trace.noted("body", || {

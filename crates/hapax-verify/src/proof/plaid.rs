@@ -66,7 +66,7 @@ impl Code for Plaid {
         let signer = PlaidSigner::from_secret(secret).ok_or(SetupError::Secret {
             position: 1,
             problem: SecretProblem::NotASigningKey {
-                expected: "private key on P-256 as a JWK",
+                expected: "a private key on P-256 as a JWK",
             },
         })?;
         Ok(Box::new(signer))
@@ -100,14 +100,14 @@ impl PlaidProof {
         }
         if let Some(bytes) = request.keys.get(key_id) {
             let key = read_jwk(&bytes).filter(|key| key.kid.as_deref().is_none_or(|kid| kid == key_id));
-            let key = key.ok_or_else(|| refused("what was fetched for its id is not a key on P-256"))?;
+            let key = key.ok_or_else(|| refused("the document fetched for its id is not a key on P-256"))?;
             return Ok((None, key));
         }
         match &self.account {
             Some(account) if is_plaids(key_id) => Err(Stop::NeedsKey(account.request_for(key_id))),
             Some(_) => Err(refused(NOT_PLAIDS).into()),
             None => Err(refused(
-                "its id is none of the keys in `secrets`, and there is no `client_id` and `client_secret` to ask with",
+                "its id is none of the keys in `secrets`, and `client_id` and `client_secret` are not set",
             )
             .into()),
         }

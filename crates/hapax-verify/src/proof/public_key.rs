@@ -38,7 +38,7 @@ impl RsaKey {
         };
         let usable = |key: &Vec<u8>| ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key).is_ok();
         let public_key = public_key.filter(usable).ok_or(SecretProblem::NotAPublicKey {
-            expected: "certificate and no RSA public key of at least 2048 bits",
+            expected: "a certificate or an RSA public key of at least 2048 bits",
         })?;
         Ok(RsaKey {
             public_key,
@@ -89,12 +89,12 @@ pub(super) fn fetched_certificate(
     let text = std::str::from_utf8(pem).ok();
     let certificate = text
         .and_then(Certificate::from_pem)
-        .ok_or_else(|| refused("what is at its URL is not a certificate"))?;
+        .ok_or_else(|| refused("the document at its URL is not a certificate"))?;
     if !certificate.is_valid_at(now) {
         return Err(refused("its certificate is not valid at this time"));
     }
     if !certificate.common_name.as_deref().is_some_and(is_senders) {
-        return Err(refused("its certificate belongs to somebody else"));
+        return Err(refused("its certificate belongs to someone else"));
     }
     Ok(certificate)
 }
@@ -106,7 +106,7 @@ impl RsaSigningKey {
     pub(super) fn from_secret(secret: &str) -> Result<Self, SecretProblem> {
         let pair = private_der(secret).and_then(|der| KeyPair::from_pkcs8(&der).ok());
         pair.map(RsaSigningKey).ok_or(SecretProblem::NotASigningKey {
-            expected: "RSA private key in PKCS #8",
+            expected: "an RSA private key in PKCS #8",
         })
     }
 

@@ -146,7 +146,7 @@ impl Prove for SignatureProof {
         let located = trace.step("signature header", self.locate(request), |located| {
             let count = located.candidates.count();
             format!(
-                "`{}` holds {count} signature(s) of a known version",
+                "`{}` contains {count} signature(s) of a known version",
                 located.header
             )
         })?;

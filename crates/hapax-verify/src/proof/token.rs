@@ -182,7 +182,7 @@ impl Prove for TokenProof {
             format!("it is secret {} of {}", index + 1, self.secrets.len())
         })?;
         trace.noted("body", || {
-            "nothing is signed: whoever knows the token can send anything".to_owned()
+            "nothing is signed: anyone who knows the token can send anything".to_owned()
         });
         Ok(Proven {
             secret_index: Some(index),

@@ -41,7 +41,7 @@ impl<'a> Compact<'a> {
             return Err(SignatureProblem::Refused(algorithm.only()));
         }
         if header.crit.is_some() {
-            return Err(SignatureProblem::Refused("no critical extension is known"));
+            return Err(SignatureProblem::Refused("no critical extension is supported"));
         }
         Ok(Compact {
             signed,

@@ -24,10 +24,10 @@ impl Key {
         let (algorithm, expected): (&'static dyn aws_lc_rs::signature::VerificationAlgorithm, _) =
             match rule.algorithm {
                 JwtAlgorithm::Hs256 => return Ok(Key::Shared(Box::new(shared(rule, secret)?))),
-                JwtAlgorithm::Es256 => (&ECDSA_P256_SHA256_FIXED, "public key on P-256 in PEM or base64"),
+                JwtAlgorithm::Es256 => (&ECDSA_P256_SHA256_FIXED, "a public key on P-256 in PEM or base64"),
                 JwtAlgorithm::Rs256 => (
                     &RSA_PKCS1_2048_8192_SHA256,
-                    "RSA public key of at least 2048 bits in PEM or base64",
+                    "an RSA public key of at least 2048 bits in PEM or base64",
                 ),
             };
         let key = public_der(secret).and_then(|der| ParsedPublicKey::new(algorithm, der).ok());
@@ -59,7 +59,7 @@ impl SigningKey {
                 let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
                 let pair = private_der(secret).and_then(|der| EcdsaKeyPair::from_pkcs8(algorithm, &der).ok());
                 pair.map(SigningKey::P256).ok_or(SecretProblem::NotASigningKey {
-                    expected: "private key on P-256 in PKCS #8, as PEM or base64",
+                    expected: "a private key on P-256 in PKCS #8, as PEM or base64",
                 })
             }
             JwtAlgorithm::Rs256 => RsaSigningKey::from_secret(secret).map(SigningKey::Rsa),

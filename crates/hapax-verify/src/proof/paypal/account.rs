@@ -119,7 +119,7 @@ impl Account {
         token: &[u8],
     ) -> Result<KeyRequest, Rejection> {
         let unusable = |_| Rejection::KeyRefused {
-            problem: "what PayPal answered is no access token".to_owned(),
+            problem: "PayPal's response is not an access token".to_owned(),
         };
         let token: Token = serde_json::from_slice(token).map_err(unusable)?;
         Ok(KeyRequest {

@@ -59,11 +59,11 @@ pub(super) fn read_jwk(bytes: &[u8]) -> Option<Jwk> {
 pub(super) fn public_jwk(secret: &str) -> Result<Jwk, SecretProblem> {
     let key = read_jwk(secret.as_bytes()).filter(|key| key.point().is_some() && key.kid.is_some());
     let key = key.ok_or(SecretProblem::NotAPublicKey {
-        expected: "public key on P-256 as a JWK with its `kid`",
+        expected: "a public key on P-256 as a JWK with its `kid`",
     })?;
     if key.d.is_some() {
         return Err(SecretProblem::NotAPublicKey {
-            expected: "public key, because it has the private half in `d`",
+            expected: "a public key, because it has the private half in `d`",
         });
     }
     Ok(key)

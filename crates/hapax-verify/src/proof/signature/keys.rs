@@ -166,7 +166,7 @@ fn public_key(algorithm: Algorithm, bytes: &[u8]) -> Result<ParsedPublicKey, Sec
     if algorithm == Algorithm::EcdsaP256 {
         return ParsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, bytes).map_err(|_| {
             SecretProblem::NotAPublicKey {
-                expected: "public key on P-256 in PEM or base64",
+                expected: "a public key on P-256 in PEM or base64",
             }
         });
     }
