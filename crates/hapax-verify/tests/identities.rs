@@ -204,7 +204,7 @@ fn broken_promises(provider: &'static Provider) -> Vec<String> {
             promise(other_id.id() != first.id(), "another event has the same id");
             promise(
                 !other_content.is_duplicate_of(first),
-                "other content under one id is taken for a copy",
+                "other content under one id is treated as a duplicate",
             );
         }
         IdClass::Content => {

@@ -137,7 +137,7 @@ fn a_flipped_bit_anywhere_in_a_signed_body_is_refused() {
     }
     assert!(
         unsigned < catalogue::all().len() / 3,
-        "most senders sign their bodies"
+        "most providers sign their bodies"
     );
 }
 

@@ -432,7 +432,7 @@ fn content(event: &Envelope, body: &[u8]) -> String {
         (Some(content), _) => format!("{content:?}"),
         (None, EventBody::Whole) => format!("{body:?}"),
         (None, EventBody::Part(range)) => format!("{:?}", &body[range.clone()]),
-        (None, EventBody::Pieces(_)) => panic!("pieces are judged by the item's own bytes"),
+        (None, EventBody::Pieces(_)) => panic!("pieces are compared by the item's own bytes"),
     }
 }
 

@@ -214,7 +214,7 @@ fn what_a_scheme_needs_or_does_not_read_is_said_at_its_place() {
         ("scheme = \"basic\"", "it is not `user:password`"),
         (
             "scheme = \"ecdsa-p256\", header = \"x\"",
-            "not base64; copy it again from the sender, whole",
+            "not base64; copy the complete secret again",
         ),
         (
             "scheme = \"jwt\", algorithm = \"RS256\"",
