@@ -1,4 +1,4 @@
-//! A small HTTP client: one connection for each delivery, so that it can be dropped at any moment.
+//! A small HTTP client: one connection per delivery, so that it can be dropped at any moment.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,38 +21,38 @@ use tower_service::Service as _;
 
 use crate::sender::Signed;
 
-/// A handler that takes longer is not waited for.
+/// How long to wait for a handler's response.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// Copies that are to arrive together wait for each other no longer than this.
+/// How long duplicates that should arrive together wait for each other.
 const GATE_LIMIT: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// As much of an answer as is shown.
+/// The maximum length of a response excerpt.
 const EXCERPT_CHARACTERS_MAX: usize = 200;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Sends to one URL.
+/// Sends requests to one URL.
 #[derive(Clone)]
 pub(crate) struct Client {
     connector: HttpsConnector<HttpConnector>,
     url: Uri,
 }
 
-/// An open connection that has sent nothing yet. It closes when it is dropped.
+/// An open connection that has not sent anything yet. It closes when it is dropped.
 pub(crate) struct Connection {
     sender: http1::SendRequest<Body>,
-    /// Aborted with the connection, which is what closes the socket.
+    /// Aborted with the connection, which closes the socket.
     _driver: JoinSet<()>,
     url: Uri,
 }
 
-/// What came back.
+/// The handler's response.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct HandlerResponse {
-    /// The HTTP status; none where there was no answer.
+    /// The HTTP status; `None` if there was no response.
     pub(crate) status: Option<u16>,
-    /// The beginning of the body, or why there was no answer.
+    /// The beginning of the body, or why there was no response.
     pub(crate) text: String,
     #[serde(skip)]
     pub(crate) took: Duration,
@@ -68,7 +68,7 @@ impl Client {
         Ok(Self { connector, url })
     }
 
-    /// Connects.
+    /// Opens a connection.
     pub(crate) async fn open(&self) -> Result<Connection, HandlerResponse> {
         let connect = tokio::time::timeout(ANSWER_LIMIT, self.connect()).await;
         match connect {
@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Sends a copy on a connection of its own. A failure is an answer, too.
+    /// Sends a delivery on a new connection. A failure counts as a response, too.
     pub(crate) async fn send(&self, signed: Signed) -> HandlerResponse {
         match self.open().await {
             Ok(connection) => connection.exchange(signed).await,
@@ -86,7 +86,7 @@ impl Client {
         }
     }
 
-    /// The path of a request, behind the path of this client's own address.
+    /// The path of a request, appended to the path of this client's own URL.
     pub(crate) fn path_of(&self, uri: &Uri) -> String {
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         format!("{}{path}", self.url.path().trim_end_matches('/'))
@@ -97,7 +97,7 @@ impl Client {
         let (sender, driver) = http1::handshake(stream).await?;
         let mut drivers = JoinSet::new();
         drivers.spawn(async move {
-            // Its error reaches whoever waits for the answer.
+            // The task that waits for the response receives the error.
             let _ = driver.await;
         });
         Ok(Connection {
@@ -109,18 +109,18 @@ impl Client {
 }
 
 impl Connection {
-    /// Sends a copy and reads the answer.
+    /// Sends a delivery and reads the response.
     pub(crate) async fn exchange(self, signed: Signed) -> HandlerResponse {
         let body = Full::new(signed.body.clone()).boxed_unsync();
         self.within_limit(signed, body).await
     }
 
-    /// The same, but the last byte goes out only when every other copy is as far.
+    /// The same, but sends the last byte only when all other deliveries have reached it, too.
     pub(crate) async fn exchange_together(self, signed: Signed, gate: Arc<Barrier>) -> HandlerResponse {
         let mut first = signed.body.clone();
         let last = first.split_off(first.len().saturating_sub(1));
         let wait = async move {
-            // One that is stuck must not hold up the others for long.
+            // A delivery that is stuck must not hold up the others for long.
             let _ = tokio::time::timeout(GATE_LIMIT, gate.wait()).await;
             last
         };
@@ -153,7 +153,7 @@ impl Connection {
         self.send(request.body(body)?).await
     }
 
-    /// Sends any request, with a path as its URI, and reads the answer.
+    /// Sends any request, with a path as its URI, and reads the response.
     pub(crate) async fn send(&mut self, mut request: Request<Body>) -> Result<Response<Bytes>, Failure> {
         let host = self.url.authority().map_or("", |authority| authority.as_str());
         request.headers_mut().insert(HOST, HeaderValue::from_str(host)?);
@@ -192,7 +192,7 @@ impl HandlerResponse {
         }
     }
 
-    /// Whether it is 2xx.
+    /// Whether the status is 2xx.
     pub(crate) fn is_success(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))
     }

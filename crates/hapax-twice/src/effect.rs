@@ -1,16 +1,18 @@
-//! What a delivery did, in a form that can be compared with what another delivery of the same kind of event did.
+//! The effect of a delivery, in a form that can be compared with the effect of another delivery of the same kind of
+//! event.
 //!
 //! # How two effects are compared
 //!
-//! A snapshot is a set of lines. What a delivery did is the lines that went and the lines that came ([`Change`]). The ids
-//! of the delivered event are replaced by a name, and times close to now are not looked at. Two deliveries of fresh events
-//! made from one file should then do the same, except that counters stand at another height. So lines are grouped by
-//! their *shape*, which is the line with every number left out. For each shape there are two kinds of quantity: how many
-//! lines came more than went, and for each place of a number the sum of what came less the sum of what went. A counter that goes from
-//! 100 to 120 and one that goes from 300 to 320 are both `+20`; two rows are twice one row.
+//! A snapshot is a set of lines. The change made by a delivery is the lines removed and the lines added ([`Change`]).
+//! The ids of the delivered event are replaced by a name, and times close to now are ignored. Two deliveries of fresh
+//! events made from one file should then have the same effect, except that counters have different values. So lines are
+//! grouped by their *shape*: the line with every number left out. For each shape there are two kinds of quantity: the
+//! number of lines added minus the number removed, and for each position of a number the sum of the numbers added minus
+//! the sum of those removed. A counter that goes from 100 to 120 and one that goes from 300 to 320 are both `+20`; two
+//! rows are twice one row.
 //!
-//! Some quantities differ between any two deliveries: row numbers, random keys. The [`Reference`] is made from two
-//! deliveries, each made once: a quantity in which these two differ says nothing, and is not compared.
+//! Some quantities differ between any two deliveries, such as row numbers and random keys. The [`Reference`] is made
+//! from two events, each delivered once: a quantity in which these two differ is not compared.
 
 mod change;
 mod line;
@@ -25,25 +27,25 @@ use std::collections::BTreeMap;
 
 use line::Token;
 
-/// The quantities of each shape. What is zero may be absent.
+/// The quantities of each shape. Zero quantities may be absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Effect {
     shapes: BTreeMap<String, Quantity>,
 }
 
-/// What came, less what went, for the lines of one shape.
+/// Lines added minus lines removed, for one shape.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Quantity {
     lines: i128,
     columns: Vec<Column>,
 }
 
-/// One place of the shape that varies.
+/// One variable position of the shape.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Column {
     /// The sum of the numbers, in billionths.
     sum: i128,
-    /// How often each word with digits in it came, less how often it went.
+    /// For each word with digits: how often it was added minus how often it was removed.
     words: BTreeMap<String, i128>,
 }
 
@@ -78,7 +80,7 @@ impl Column {
     fn add_word(&mut self, word: String, sign: i128) {
         let count = self.words.entry(word).or_default();
         *count += sign;
-        // A word that came and went is as good as one that stayed.
+        // A word that was added and removed counts as unchanged.
         self.words.retain(|_, count| *count != 0);
     }
 }

@@ -1,44 +1,44 @@
-//! Why a test could not be made. What a handler does wrong is not an error but a [`Finding`](crate::Finding).
+//! Why a test could not be run. Faults of a handler are not errors but [`Finding`](crate::Finding)s.
 
 use crate::effect::Change;
 use crate::event::EventProblem;
 use crate::snapshot::{CommandError, SnapshotError};
 
-/// Why a test could not be made.
+/// Why a test could not be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address makes no sense.
+    /// The URL is invalid.
     #[error("`{0}` is not an address to deliver to; write http://HOST:PORT/PATH or https://…")]
     Url(String),
-    /// No such provider.
+    /// The catalogue has no such provider.
     #[error(
         "there is no provider `{name}` (a source of a configuration is none); the known ones are {known}"
     )]
     Provider {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known providers.
         known: String,
     },
-    /// Nothing was said about whom to sign as, with what, or what to look at.
+    /// The provider, the secret or the snapshot is not set.
     #[error("the test needs {0}")]
     Missing(&'static str),
-    /// The secret does not fit the provider.
+    /// The secret is not valid for the provider.
     #[error("the secret cannot sign: {0}")]
     Secret(#[from] hapax_verify::SetupError),
     /// TLS could not be set up.
     #[error("TLS could not be set up: {0}")]
     Tls(#[from] rustls::Error),
-    /// An event that cannot be delivered.
+    /// The event cannot be delivered.
     #[error("the event `{name}` cannot be used: {problem}")]
     Event {
-        /// Its name, or the folder.
+        /// The name of the event, or the folder.
         name: String,
-        /// Why.
+        /// What is wrong with it.
         problem: EventProblem,
     },
-    /// No snapshot.
+    /// The snapshot failed.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// A plain delivery was not accepted.
@@ -47,12 +47,12 @@ pub enum Error {
          Check the address and the secret"
     )]
     Refused {
-        /// Which event.
+        /// The name of the event.
         event: String,
-        /// What the handler answered.
+        /// The handler's response.
         answer: String,
     },
-    /// Two plain deliveries did different things.
+    /// Two plain deliveries had different effects.
     #[error(
         "two plain deliveries of `{event}` with different ids changed different things, so there is nothing to compare \
          copies with.\nThe first:\n{}\nThe second:\n{}\nShow less in the snapshot, such as sums and counts, or write \
@@ -60,14 +60,14 @@ pub enum Error {
         lines(.first), lines(.second)
     )]
     Unsteady {
-        /// Which event.
+        /// The name of the event.
         event: String,
         /// What the first changed.
         first: Change,
         /// What the second changed.
         second: Change,
     },
-    /// Nothing that any event does can be seen.
+    /// No event has a visible effect.
     #[error(
         "no event changed anything that the snapshot shows, so a lost or doubled effect could not be seen either. \
          Make the snapshot print what the handler writes, such as \"select sum(amount), count(*) from payments\""
@@ -79,7 +79,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether what was asked for makes no sense, and trying again cannot help.
+    /// Whether the setup is wrong, so that a retry cannot help.
     pub const fn is_usage(&self) -> bool {
         match self {
             Self::Url(_)

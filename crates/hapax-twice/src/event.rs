@@ -1,9 +1,9 @@
 //! The events of a test: a body from a file or the provider's sample, and fresh deliveries made from it.
 //!
-//! Every plan works on events of its own: a fresh id is written where the provider's rule looks for it, in the body, in
-//! each event of a batch or in a header. One event of a batch (`hapax events payload`) is sent in a batch of its own. So plans
-//! do not disturb each other, and a test can run again on the same database. Where the text `{{fresh}}` stands in a body,
-//! it becomes new letters for every fresh event, for handlers that look at more than the event's id.
+//! Every plan uses its own events: a fresh id is written where the provider's rule looks for it, in the body, in each
+//! event of a batch or in a header. A single event of a batch (`hapax events payload`) is sent in a batch of its own.
+//! So plans do not interfere with each other, and a test can be repeated on the same database. The text `{{fresh}}` in
+//! a body is replaced by new letters for every fresh event, for handlers that check more than the event's id.
 
 mod folder;
 mod fresh;
@@ -19,22 +19,22 @@ use serde_json::Value;
 
 use crate::sender::unix_seconds;
 
-/// What becomes new letters in every fresh event.
+/// Replaced by new letters in every fresh event.
 const FRESH: &str = "{{fresh}}";
 
-/// A kind of event, of which fresh ones are made.
+/// A template from which fresh events are made.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) name: String,
-    /// Headers besides the signature's; they go before the sample's.
+    /// Headers in addition to those of the signature; they take precedence over the sample's.
     headers: Vec<(String, String)>,
     body: Body,
 }
 
-/// Where a body comes from.
+/// The source of a body.
 #[derive(Debug, Clone)]
 enum Body {
-    /// The provider's sample, in whatever form that is.
+    /// The provider's sample, in any format.
     Sample,
     /// JSON.
     Text(String),
@@ -46,7 +46,7 @@ pub(crate) struct Delivery {
     pub(crate) id: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Bytes,
-    /// What is its own in a snapshot, and the name to show instead.
+    /// The values in a snapshot that belong to this event, and the names to show instead.
     pub(crate) names: Vec<(String, String)>,
 }
 
@@ -59,19 +59,19 @@ pub enum EventProblem {
     /// The folder or a file in it cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] std::io::Error),
-    /// There is too much of it.
+    /// It is too large.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
-    /// A folder without events.
+    /// The folder contains no events.
     #[error("there is no file whose name ends with .json in it")]
     Empty,
-    /// More than a test can go through.
+    /// The folder contains more events than a test can handle.
     #[error("there are more than {0} events in it")]
     TooMany(usize),
-    /// A line of a headers file.
+    /// A line of a headers file is invalid.
     #[error("the line `{0}` is not a header; write NAME: VALUE")]
     Header(String),
-    /// A receiver would not know it.
+    /// A receiver would refuse it.
     #[error("a receiver would refuse it: {0}")]
     Refused(String),
 }
@@ -103,7 +103,7 @@ impl Event {
         Ok(delivery)
     }
 
-    /// Two fresh events about one thing: the `{{fresh}}` of both is the same.
+    /// Two fresh events about the same thing: `{{fresh}}` is the same in both.
     pub(crate) fn pair(&self, other: &Self, provider: &Provider) -> Result<[Delivery; 2], EventProblem> {
         let letters = fresh::letters();
         let mut one = self.with_letters(provider, &letters)?;
@@ -121,7 +121,7 @@ impl Event {
         };
         let text = text.replace(FRESH, letters);
         let place = identity::place(provider);
-        // A body that was taken out of a batch goes into one of its own.
+        // A body that was taken out of a batch is sent in a batch of its own.
         let request = sample::alone(provider, &self.all_headers(provider, ""), text.as_bytes());
         let mut body: Value = serde_json::from_slice(&request)?;
         let ids: Vec<String> = if let Some(tokens) = identity::nested_place(provider, &body) {
@@ -144,7 +144,7 @@ impl Event {
         })
     }
 
-    /// The headers of the file, and the sample's where the file has none.
+    /// The headers of the file, and those of the sample that the file does not set.
     fn all_headers(&self, provider: &Provider, id: &str) -> Vec<(String, String)> {
         let mut headers = sample::of_provider(provider, id).delivery(unix_seconds()).headers;
         headers.retain(|(name, _)| !self.headers.iter().any(|(own, _)| own == name));
@@ -152,7 +152,7 @@ impl Event {
         headers
     }
 
-    /// Gives an event an id that no one has used before, and returns it. One in a header is the caller's to write.
+    /// Gives an event an unused id, and returns it. The caller writes an id that belongs in a header.
     fn fresh_id(&self, place: Option<&ValuePath>, event: &mut Value) -> String {
         match place {
             Some(ValuePath::Header(name)) => {
@@ -160,13 +160,13 @@ impl Event {
                 fresh::like(known.map(|(_, value)| value.as_str()), place)
             }
             Some(ValuePath::Body(pointer) | ValuePath::Flag(pointer)) => renew(event, pointer.tokens()),
-            // The body is the id, or it has none: anything that makes it another one will do.
+            // The body is the id, or it has none: any change makes it a different event.
             Some(_) | None => renew(event, &["id".to_owned()]),
         }
     }
 }
 
-/// A sample knows itself where its id belongs, be it in a form, a batch or a composite.
+/// A sample knows where its id belongs, be it in a form, a batch or a composite.
 fn sample_delivery(provider: &Provider) -> Delivery {
     let id = match provider.sample.id {
         IdShape::Text => fresh::like(None, identity::place(provider)),
@@ -181,7 +181,7 @@ fn sample_delivery(provider: &Provider) -> Delivery {
     }
 }
 
-/// Writes a fresh id that looks like the one that is there.
+/// Writes a fresh id in the format of the existing one.
 fn renew(body: &mut Value, tokens: &[String]) -> String {
     let known = identity::text_at(body, tokens);
     let id = fresh::like(known.as_deref(), None);
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(value("x-github-event"), "push");
     }
 
-    /// The ids that a receiver reads in a delivery.
+    /// The ids that a receiver reads from a delivery.
     fn ids_of(provider: &'static Provider, delivery: &Delivery) -> Vec<String> {
         let pair = generate_secret(provider, &[7; 32]);
         let options = provider.sample_options();
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// What `hapax events payload` prints of a provider's sample: the event as it is stored.
+    /// The output of `hapax events payload` for a provider's sample: the event as stored.
     fn payload(provider: &'static Provider) -> String {
         let mut body: Value = serde_json::from_slice(&sample::of_provider(provider, "7").body).unwrap();
         let mut events = identity::events(provider, &mut body);

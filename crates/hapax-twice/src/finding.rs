@@ -1,4 +1,4 @@
-//! What a plan found: what happened, what it means and what to do, in words.
+//! What a plan found: what happened, what it means and what to do.
 
 use serde::Serialize;
 
@@ -7,9 +7,9 @@ use crate::effect::{Change, Difference};
 /// A fault of the handler.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// Which fault it is.
+    /// The kind of fault.
     pub kind: FindingKind,
-    /// When it showed, and what the handler answered.
+    /// When it occurred, and the handler's response.
     pub detail: String,
     /// What changed in the snapshot.
     pub change: Change,
@@ -21,21 +21,21 @@ pub struct Finding {
 pub enum FindingKind {
     /// The event took effect more than once.
     Doubled,
-    /// The event did not take effect, or not in whole.
+    /// The event did not take effect, or only in part.
     Lost,
-    /// Something else happened than after one delivery.
+    /// The effect was different from that of a single delivery.
     Different,
-    /// A copy of an event that was done was not answered 2xx.
+    /// A duplicate of a completed event was not answered 2xx.
     CopyRefused,
-    /// No copy was ever answered 2xx.
+    /// No delivery was ever answered 2xx.
     NeverAccepted,
-    /// A copy was answered 2xx before the work was done.
+    /// A duplicate was answered 2xx before the event was handled.
     AnsweredEarly,
-    /// An older event overwrote what a newer one had set.
+    /// An older event overwrote the state set by a newer one.
     Overwritten,
-    /// A delivery that had to be refused was answered 2xx.
+    /// A delivery that must be refused was answered 2xx.
     ForgeryAccepted,
-    /// A delivery was refused and changed something all the same.
+    /// A delivery was refused but took effect anyway.
     ForgeryTookEffect,
 }
 
@@ -65,7 +65,7 @@ impl From<Difference> for FindingKind {
 }
 
 impl FindingKind {
-    /// The fault in a few words.
+    /// A short description of the fault.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Doubled => "the event took effect more than once",
@@ -80,7 +80,7 @@ impl FindingKind {
         }
     }
 
-    /// What it means.
+    /// What the fault means.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Doubled => {
@@ -107,7 +107,7 @@ impl FindingKind {
         }
     }
 
-    /// What to do about it.
+    /// How to fix it.
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Doubled | Self::Lost | Self::Different | Self::AnsweredEarly => {

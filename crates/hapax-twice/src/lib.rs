@@ -1,8 +1,9 @@
-//! The duplicate-delivery test for webhook handlers: anyone's, in any language, over HTTP.
+//! The duplicate-delivery test for webhook handlers: any handler, in any language, over HTTP.
 //!
-//! Senders deliver at least once, so the same event comes again: right away, at the same moment, while the first is
-//! still being worked on, after a crash. [`Twice`] delivers signed events in these ways, looks at the application's state
-//! before and after, and says whether each event took effect exactly once. It also sends what must be refused.
+//! Providers deliver at least once, so the same event arrives again: immediately, at the same moment, while the first
+//! delivery is still being handled, or after a crash. [`Twice`] delivers signed events in these ways, compares the
+//! application's state before and after, and reports whether each event took effect exactly once. It also sends
+//! deliveries that must be refused.
 //!
 //! ```no_run
 //! # async fn test() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! The command `hapax twice run` does the same from a shell. How effects are compared is described in `effect.rs`, and
-//! how a run goes in `run.rs`.
+//! The command `hapax twice run` does the same from a shell. `effect.rs` describes how effects are compared, and
+//! `run.rs` describes the steps of a run.
 
 #![warn(missing_docs)]
 

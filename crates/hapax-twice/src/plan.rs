@@ -1,13 +1,13 @@
-//! The plans: the ways in which copies of an event reach a handler, and the deliveries that it must refuse.
+//! The plans: the ways in which duplicates of an event reach a handler, and the deliveries that it must refuse.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// No handler is tested with more copies at once.
+/// The maximum number of simultaneous duplicates.
 pub const COPIES_MAX: u32 = 256;
-/// No copy is held back for more events than this.
+/// The maximum number of other events before a late duplicate.
 pub const OTHERS_MAX: u32 = 1_000;
 
 const COPIES_DEFAULT: u32 = 8;
@@ -16,22 +16,22 @@ const OTHERS_DEFAULT: u32 = 5;
 /// One way to deliver an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
-    /// A copy right after the first was answered.
+    /// A duplicate right after the first delivery was answered.
     Again,
-    /// So many copies at the same moment.
+    /// This many duplicates at the same moment.
     Concurrent(u32),
-    /// The sender goes away before the answer, and comes again until it gets a 2xx.
+    /// The provider disconnects before the response, and retries until it gets a 2xx.
     HangUp,
-    /// A copy arrives while the first is still being worked on.
+    /// A duplicate arrives while the first delivery is still being handled.
     Slow,
-    /// A copy arrives after this many other events.
+    /// A duplicate arrives after this many other events.
     Late(u32),
     /// An older event arrives after a newer one.
     OutOfOrder,
-    /// The command kills and restarts the handler in the middle of a delivery; the sender comes again.
+    /// The command kills and restarts the handler in the middle of a delivery; the provider retries.
     Crash(String),
-    /// Something that the handler needs is away during the first attempt: the command is run with `down` before it and
-    /// with `up` after it.
+    /// A dependency of the handler is unavailable during the first attempt: the command is run with `down` before it
+    /// and with `up` after it.
     Outage(String),
     /// A delivery without its signature, which must be refused.
     Unsigned,
@@ -42,7 +42,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Every plan that needs nothing but the handler's address.
+    /// Every plan that needs only the handler's URL.
     pub fn standard() -> Vec<Self> {
         vec![
             Self::Again,
@@ -58,26 +58,26 @@ impl Plan {
     }
 }
 
-/// A text that names no plan.
+/// The string is not a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAPlan {
-    /// The name is not known.
+    /// The name is unknown.
     #[error(
         "there is no plan `{0}`; the plans are again, concurrent:N, hang-up, slow, late:N, out-of-order, crash:COMMAND, \
          outage:COMMAND, unsigned, tampered and stale"
     )]
     Unknown(String),
-    /// The number is not one, or is out of range.
+    /// The number is invalid or out of range.
     #[error("`{text}` needs a number from {min} to {max} behind the colon")]
     Number {
-        /// What was written.
+        /// The given text.
         text: String,
         /// The smallest number.
         min: u32,
         /// The largest number.
         max: u32,
     },
-    /// There is no command to run.
+    /// The command is missing.
     #[error("`{0}` needs a command behind a colon: write {0}:COMMAND")]
     CommandMissing(String),
     /// The plan takes no argument.
@@ -138,7 +138,7 @@ fn in_range(text: &str, argument: &str, min: u32, max: u32) -> Result<u32, NotAP
 }
 
 impl fmt::Display for Plan {
-    /// A command is left out: it is long, and may hold a password.
+    /// The command is omitted: it is long, and may contain a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Again => formatter.write_str("again"),

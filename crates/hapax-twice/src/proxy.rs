@@ -1,7 +1,7 @@
-//! A proxy that stands in front of a handler while someone else's tests run, and delivers every POST several times.
+//! A proxy in front of a handler that delivers every POST several times while another test suite runs.
 //!
-//! The caller gets the first answer and notices nothing. Where the copies are answered otherwise, the watcher is told:
-//! a sender would take a copy that is not answered 2xx for a failure.
+//! The client gets the first response and notices nothing. If the duplicates are answered differently, the watcher is
+//! called: a provider would treat a duplicate that is not answered 2xx as a failure.
 
 mod forward;
 
@@ -23,39 +23,39 @@ use crate::error::Error;
 use crate::plan::{NotAPlan, Plan};
 use crate::twice::address;
 
-/// More connections wait until one is closed.
+/// The maximum number of connections; further ones wait until one is closed.
 const CONNECTIONS_MAX: usize = 256;
-/// What a listener that has run out of descriptors waits before it tries again.
+/// How long a listener that has run out of file descriptors waits before it tries again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How copies are sent.
+/// How requests are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
-    /// One copy, right after the first was answered.
+    /// One duplicate, right after the first was answered.
     Again,
-    /// So many at the same moment.
+    /// This many requests at the same moment.
     Concurrent(u32),
 }
 
-/// One POST, and how each of its copies was answered.
+/// One POST, and the responses to each of its deliveries.
 #[derive(Debug, Clone, Serialize)]
 pub struct Exchange {
-    /// Where it went.
+    /// The path of the request.
     pub path: String,
-    /// The status of each copy; none where there was no answer.
+    /// The status of each response; `None` if there was none.
     pub statuses: Vec<Option<u16>>,
 }
 
-/// What went through.
+/// The number of requests that were forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// POSTs that came in.
+    /// POST requests received.
     pub received: u64,
-    /// Of these, how many had copies that were answered otherwise.
+    /// POST requests whose duplicates were answered differently.
     pub differing: u64,
 }
 
-/// The proxy.
+/// The repeating proxy.
 pub struct Proxy {
     client: Client,
     repeat: Repeat,
@@ -65,7 +65,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy to this address. A path in it goes before the path of each request.
+    /// A proxy to this URL. Its path is prepended to the path of each request.
     pub fn new(to: &str, repeat: Repeat) -> Result<Self, Error> {
         Ok(Self {
             client: Client::new(address(to)?)?,
@@ -76,14 +76,14 @@ impl Proxy {
         })
     }
 
-    /// Calls this with each POST whose copies were answered differently.
+    /// Calls `watch` with each POST whose duplicates were answered differently.
     #[must_use]
     pub fn watch(mut self, watch: impl Fn(&Exchange) + Send + Sync + 'static) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Serves until `stop` is ready, and says what went through.
+    /// Serves until `stop` is ready, and returns the counts.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> Tally {
         let proxy = Arc::new(self);
         let mut connections = JoinSet::new();
@@ -104,7 +104,7 @@ impl Proxy {
         }
     }
 
-    /// Counts a POST, and tells of it where its copies differ.
+    /// Counts a POST, and calls the watcher if its responses differ.
     fn note(&self, exchange: &Exchange) {
         self.received.fetch_add(1, Ordering::Relaxed);
         if exchange
@@ -123,7 +123,7 @@ async fn connection(proxy: Arc<Proxy>, stream: TcpStream) {
         let proxy = Arc::clone(&proxy);
         async move { Ok::<_, std::convert::Infallible>(proxy.forward(request).await) }
     });
-    // A client that goes away is its own business.
+    // A client that disconnects is not an error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), service)
@@ -150,13 +150,13 @@ impl FromStr for Repeat {
     }
 }
 
-/// A text that names no way to repeat.
+/// The string does not name a way to repeat.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotARepeat {
-    /// It is no plan at all.
+    /// It is not a plan.
     #[error(transparent)]
     NotAPlan(#[from] NotAPlan),
-    /// It needs events of its own.
+    /// The plan needs its own events.
     #[error(
         "`{0}` needs events of its own: a proxy can do `again` and `concurrent:N`; try `hapax twice run`"
     )]

@@ -1,4 +1,4 @@
-//! The report: what each plan found on each event, as a table with explanations, as JSON and as JUnit.
+//! The report: the result of each plan for each event, as a table with explanations, as JSON and as JUnit.
 
 mod junit;
 mod text;
@@ -12,53 +12,53 @@ use crate::effect::Change;
 use crate::finding::Finding;
 use crate::plan::Plan;
 
-/// What a run found. Its `Display` is for people, and its serialisation for programs.
+/// The result of a run. Its `Display` is for people, and its serialisation for programs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Who the deliveries were signed as.
+    /// The provider that the deliveries were signed as.
     pub provider: String,
-    /// The events, and what one delivery of each changes.
+    /// The events, and the changes made by one delivery of each.
     pub events: Vec<EventSummary>,
-    /// The result of each plan on each event, in the order in which they were tried.
+    /// The result of each plan for each event, in the order in which they were run.
     pub results: Vec<PlanResult>,
 }
 
-/// An event, and what one delivery of it changes.
+/// An event, and the changes made by one delivery of it.
 #[derive(Debug, Clone, Serialize)]
 pub struct EventSummary {
     /// The name of its file.
     pub name: String,
-    /// What one delivery changes in the snapshot.
+    /// The changes that one delivery makes in the snapshot.
     pub change: Change,
 }
 
-/// What a plan found on an event.
+/// The result of a plan for an event.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlanResult {
-    /// Which plan.
+    /// The plan that was run.
     pub plan: Plan,
-    /// Which event, or which two.
+    /// The name of the event, or of both.
     pub event: String,
-    /// What became of it.
+    /// The outcome of the plan.
     #[serde(flatten)]
     pub outcome: PlanOutcome,
 }
 
-/// What became of a plan.
+/// The outcome of a plan.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum PlanOutcome {
-    /// Copies had no consequences.
+    /// Duplicates had no effect.
     Passed {
-        /// What should be known about it.
+        /// A remark about the result.
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
     /// A fault was found.
     Failed(Finding),
-    /// The plan does not apply here.
+    /// The plan does not apply.
     Skipped {
-        /// Why.
+        /// Why it does not apply.
         reason: String,
     },
 }
@@ -89,7 +89,7 @@ impl Report {
         })
     }
 
-    /// Ends a test with the whole report where a plan failed.
+    /// Fails a test with the whole report if a plan failed.
     ///
     /// # Panics
     ///
@@ -98,7 +98,7 @@ impl Report {
         assert!(self.passed(), "\n{self}");
     }
 
-    /// The report as a JUnit file, which test runners show.
+    /// The report as a JUnit file, for test runners.
     pub fn junit(&self) -> String {
         junit::render(self)
     }

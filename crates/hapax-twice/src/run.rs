@@ -1,13 +1,14 @@
-//! The run: learns what one delivery of each event does, then tries every plan on every event.
+//! The run: learns the effect of a single delivery of each event, then runs every plan for every event.
 //!
 //! # The method
 //!
-//! 1. Each event is delivered once to warm up, because the first may create what later ones change, and then twice more
-//!    under fresh ids. These two are the reference: what one delivery does ([`crate::effect`]).
-//! 2. A plan takes a fresh event of the same kind, delivers it in its own way, and makes sure that the handler has
-//!    answered 2xx at last. Then it waits until the snapshot rests, and compares what changed with the reference. More
-//!    is doubled, less is lost.
-//! 3. One more plain copy is sent. It must be answered 2xx, and must change nothing at all.
+//! 1. Each event is delivered once to warm up, because the first delivery may create rows that later ones change, and
+//!    then twice more under fresh ids. These two are the reference: the effect of a single delivery
+//!    ([`crate::effect`]).
+//! 2. A plan uses a fresh event of the same kind, delivers it in its own way, and makes sure that the handler finally
+//!    answers 2xx. Then it waits until the snapshot is stable, and compares the change with the reference. If there is
+//!    more, the effect was doubled; if there is less, it was lost.
+//! 3. One more plain duplicate is sent. It must be answered 2xx, and must change nothing at all.
 
 mod copies;
 mod forged;
@@ -28,7 +29,7 @@ use crate::report::{PlanOutcome, PlanResult, Report};
 use crate::sender::{Forgery, Sender};
 use crate::snapshot::Snapshot;
 
-/// Told of each result as soon as it is there.
+/// Called with each result as soon as it is available.
 pub(crate) type Watch = Box<dyn Fn(&PlanResult) + Send + Sync>;
 
 /// Everything that a plan needs.
@@ -36,19 +37,19 @@ pub(crate) struct Runner {
     pub(crate) sender: Sender,
     pub(crate) client: Client,
     pub(crate) snapshot: Snapshot,
-    /// How far apart two equal snapshots must be.
+    /// The time between two equal snapshots.
     pub(crate) settle: Duration,
-    /// Told of each result.
+    /// Called with each result.
     pub(crate) watch: Watch,
-    /// What the last settled snapshot showed.
+    /// The last stable snapshot.
     pub(crate) state: State,
 }
 
-/// An event, and what one delivery of it does.
+/// An event, and the effect of a single delivery of it.
 struct Subject {
     event: Event,
     reference: Reference,
-    /// How long the handler takes to answer one.
+    /// How long the handler takes to answer one delivery.
     took: Duration,
 }
 
@@ -56,16 +57,16 @@ struct Subject {
 enum Stop {
     /// It found a fault.
     Finding(Box<Finding>),
-    /// It does not apply here.
+    /// It does not apply.
     Skipped(&'static str),
     /// It could not be carried out.
     Error(Box<Error>),
 }
 
-/// What a plan that passed has to say.
+/// A remark about a plan that passed.
 type Note = Option<String>;
 
-/// Runs every plan on every event.
+/// Runs every plan for every event.
 pub(crate) async fn run(mut runner: Runner, events: Vec<Event>, plans: &[Plan]) -> Result<Report, Error> {
     runner.state = runner.snapshot.settled(runner.settle).await?;
     let mut subjects = Vec::with_capacity(events.len());
@@ -95,7 +96,7 @@ fn summary(subject: &Subject) -> (String, Change) {
 }
 
 impl Runner {
-    /// What one delivery of an event does.
+    /// Learns the effect of a single delivery of an event.
     async fn learn(&mut self, event: Event) -> Result<Subject, Error> {
         self.once(&event).await?;
         let (first, first_took) = self.once(&event).await?;
@@ -124,7 +125,7 @@ impl Runner {
         Ok((self.settled_change(&delivery.names).await?, answer.took))
     }
 
-    /// Tries one plan on one event. `None` where the plan has nothing to do with this event.
+    /// Runs one plan for one event. `None` if the plan does not apply to this event.
     async fn attempt(
         &mut self,
         plan: &Plan,
@@ -162,7 +163,7 @@ impl Runner {
             },
             Err(Stop::Error(error)) => return Err(*error),
             Err(Stop::Finding(finding)) => {
-                // What the fault left in progress must not be taken for the next plan's doing.
+                // Changes that the fault still causes must not be attributed to the next plan.
                 self.state = self.snapshot.settled(self.settle).await?;
                 PlanOutcome::Failed(*finding)
             }

@@ -17,9 +17,9 @@ const STALE_SECONDS: i64 = 24 * 3_600;
 pub(crate) struct Sender {
     pub(crate) provider: &'static Provider,
     signer: ProviderSigner,
-    /// None where the secret is the private half of a key pair, which verifies nothing.
+    /// `None` if the secret is the private half of a key pair, which verifies nothing.
     verifier: Option<Verifier>,
-    /// What senders that sign the URL sign.
+    /// The URL, for providers that sign it.
     url: String,
 }
 
@@ -31,10 +31,10 @@ pub(crate) enum Forgery {
     Stale,
 }
 
-/// A copy that is ready to go.
+/// A signed delivery, ready to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Signed {
-    /// What the signer added to the URL, with its `?` or `&`.
+    /// The part that the signer added to the URL, with its `?` or `&`.
     pub(crate) query: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Bytes,
@@ -57,17 +57,17 @@ impl Sender {
         })
     }
 
-    /// Whether deliveries of this provider say when they were signed.
+    /// Whether this provider signs the time of its deliveries.
     pub(crate) fn signs_the_time(&self) -> bool {
         self.provider.proof.tolerance_seconds().is_some()
     }
 
-    /// A copy signed now, as a sender signs each of its attempts.
+    /// Signs a delivery with the current time, as a provider does for each attempt.
     pub(crate) fn sign(&self, delivery: &Delivery) -> Signed {
         self.sign_at(delivery, unix_seconds())
     }
 
-    /// A copy that must be refused.
+    /// A delivery that must be refused.
     pub(crate) fn forge(&self, delivery: &Delivery, forgery: Forgery) -> Signed {
         match forgery {
             Forgery::Unsigned => Signed {
@@ -88,18 +88,18 @@ impl Sender {
         }
     }
 
-    /// Reads a delivery as a receiver does, so that a test does not begin with events that no one would take.
+    /// Reads a delivery as a receiver does, so that a test does not start with events that any receiver would refuse.
     pub(crate) fn check(&self, delivery: &Delivery) -> Result<(), EventProblem> {
         let rejection = self.rejection(&self.sign(delivery));
         rejection.map_or(Ok(()), |reason| Err(EventProblem::Refused(reason)))
     }
 
-    /// Whether no receiver could refuse a forged delivery, because what is forged is not signed.
+    /// Whether no receiver could refuse a forged delivery, because the forged part is not signed.
     pub(crate) fn passes(&self, delivery: &Delivery, forgery: Forgery) -> bool {
         self.verifier.is_some() && self.rejection(&self.forge(delivery, forgery)).is_none()
     }
 
-    /// Why a receiver would refuse it; nothing where there is nothing to check with.
+    /// Why a receiver would refuse it; `None` if there is no verifier.
     fn rejection(&self, signed: &Signed) -> Option<String> {
         let url = format!("{}{}", self.url, signed.query);
         let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&url);
@@ -130,7 +130,7 @@ fn has_key_pair(provider: &Provider) -> bool {
     pair.signing != pair.verifying
 }
 
-/// The body with something more in it, and still JSON where it was.
+/// The body with additional content, still JSON if it was.
 fn tampered(body: &Bytes) -> Bytes {
     let text = String::from_utf8_lossy(body);
     match text.strip_prefix('{') {
@@ -161,7 +161,7 @@ mod tests {
             "http://127.0.0.1/".to_owned(),
         )
         .unwrap();
-        // A test has both halves of a pair, so that nothing goes unchecked.
+        // A test has both halves of a key pair, so that everything is checked.
         let options = provider.sample_options();
         sender.verifier = Some(Verifier::new(&provider.recipe(), &[pair.verifying], &options).unwrap());
         sender

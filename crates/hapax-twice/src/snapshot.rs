@@ -1,4 +1,4 @@
-//! The state of the application, as text: what a command prints, or what a function of a test returns.
+//! The state of the application, as text: the output of a command, or the result of a test's function.
 
 mod command;
 
@@ -10,7 +10,7 @@ pub(crate) use command::{CommandError, run_detached};
 
 use crate::effect::State;
 
-/// A handler that is still at work after this is not waited for.
+/// How long to wait for a handler to finish its work.
 const SETTLE_LIMIT: Duration = Duration::from_secs(30);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -21,13 +21,13 @@ pub(crate) struct Snapshot {
     take: Box<dyn Fn() -> Taking + Send + Sync>,
 }
 
-/// Why there is no snapshot.
+/// Why a snapshot failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The command or function failed.
     #[error("the snapshot could not be taken: {0}")]
     Failed(#[source] Failure),
-    /// It never shows the same twice.
+    /// It keeps changing.
     #[error(
         "the snapshot was still changing after {SETTLE_LIMIT:?}; something besides this test writes to what it shows. \
          Stop that, or leave it out of the snapshot"
@@ -36,7 +36,7 @@ pub enum SnapshotError {
 }
 
 impl Snapshot {
-    /// What a shell command prints.
+    /// Uses the output of a shell command.
     pub(crate) fn of_command(command: String) -> Self {
         Self::of_function(move || {
             let command = command.clone();
@@ -44,7 +44,7 @@ impl Snapshot {
         })
     }
 
-    /// What a function returns.
+    /// Uses the result of a function.
     pub(crate) fn of_function<F, T, E>(take: F) -> Self
     where
         F: Fn() -> T + Send + Sync + 'static,
@@ -59,14 +59,14 @@ impl Snapshot {
         }
     }
 
-    /// What there is now.
+    /// The current state.
     pub(crate) async fn take(&self) -> Result<State, SnapshotError> {
         let text = (self.take)().await.map_err(SnapshotError::Failed)?;
         Ok(State::read(&text))
     }
 
-    /// What there is when nothing changes any more: the same, twice in a row, this far apart. A handler may answer
-    /// first and work afterwards.
+    /// The stable state: two equal snapshots in a row, `apart` from each other. A handler may respond first and do its
+    /// work afterwards.
     pub(crate) async fn settled(&self, apart: Duration) -> Result<State, SnapshotError> {
         let start = Instant::now();
         let mut last = self.take().await?;

@@ -1,4 +1,4 @@
-//! The test as a Rust program sets it up.
+//! The builder with which a Rust test sets up a run.
 
 use std::future::Future;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct Twice {
 }
 
 impl Twice {
-    /// A test of the handler at this address.
+    /// A test of the handler at this URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -47,41 +47,43 @@ impl Twice {
         }
     }
 
-    /// Whose deliveries the handler takes: a name from the catalogue, such as `stripe`.
+    /// The provider whose deliveries the handler accepts: a name from the catalogue, such as `stripe`.
     #[must_use]
     pub fn provider(mut self, name: impl Into<String>) -> Self {
         self.provider = Some(name.into());
         self
     }
 
-    /// The secret that the handler checks signatures with.
+    /// The secret with which the handler verifies signatures.
     #[must_use]
     pub fn secret(mut self, secret: impl Into<String>) -> Self {
         self.secret = Some(Secret::new(secret));
         self
     }
 
-    /// Adds an event. The body must be JSON; its id is replaced by fresh ones. Without any, the provider's sample is used.
+    /// Adds an event. The body must be JSON; its id is replaced by fresh ones. Without any event, the provider's sample
+    /// is used.
     #[must_use]
     pub fn event(mut self, name: impl Into<String>, body: impl Into<String>) -> Self {
         self.events.push(Event::new(name.into(), Vec::new(), body.into()));
         self
     }
 
-    /// Adds the events of a folder: each `NAME.json` is a body, and `NAME.headers` beside it holds further headers.
+    /// Adds the events in a folder: each `NAME.json` is a body, and the optional `NAME.headers` contains further
+    /// headers.
     pub fn events_in(mut self, folder: &Path) -> Result<Self, Error> {
         self.events.extend(read_folder(folder)?);
         Ok(self)
     }
 
-    /// The plans to try [default: [`Plan::standard`]].
+    /// The plans to run [default: [`Plan::standard`]].
     #[must_use]
     pub fn plans(mut self, plans: impl Into<Vec<Plan>>) -> Self {
         self.plans = plans.into();
         self
     }
 
-    /// How the state of the application is seen: lines of text, such as the rows of a query.
+    /// How to read the application's state: lines of text, such as the rows of a query.
     #[must_use]
     pub fn snapshot<F, T, E>(mut self, take: F) -> Self
     where
@@ -93,28 +95,28 @@ impl Twice {
         self
     }
 
-    /// The same, as what a shell command prints.
+    /// Reads the application's state from the output of a shell command.
     #[must_use]
     pub fn snapshot_command(mut self, command: impl Into<String>) -> Self {
         self.snapshot = Some(Snapshot::of_command(command.into()));
         self
     }
 
-    /// How far apart two equal snapshots must be until the handler counts as done [default: 250 ms].
+    /// The time between two equal snapshots after which the handler counts as done [default: 250 ms].
     #[must_use]
     pub fn settle(mut self, apart: Duration) -> Self {
         self.settle = apart;
         self
     }
 
-    /// Calls this with each result as soon as it is there.
+    /// Calls `watch` with each result as soon as it is available.
     #[must_use]
     pub fn watch(mut self, watch: impl Fn(&PlanResult) + Send + Sync + 'static) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Runs the test. What it finds is in the report; an error says why there could be no test.
+    /// Runs the test. The findings are in the report; an error means that the test could not be run.
     pub async fn run(self) -> Result<Report, Error> {
         let provider = provider_named(self.provider.as_deref())?;
         let secret = self
@@ -141,7 +143,7 @@ impl Twice {
 
 impl std::fmt::Debug for Twice {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Commands may hold passwords, and bodies are long.
+        // Omitted because commands may contain passwords, and bodies are long.
         formatter
             .debug_struct("Twice")
             .field("url", &self.url)

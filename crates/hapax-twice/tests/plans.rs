@@ -1,4 +1,4 @@
-//! Each plan against a handler with the one fault that it is made for, and against one without: real HTTP, state in memory.
+//! Each plan against a handler with the one fault that it detects, and against one without: real HTTP, state in memory.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,19 +28,19 @@ enum Fault {
     None,
     /// It remembers nothing.
     Forgetful,
-    /// It remembers the last three events only.
+    /// It remembers only the last three events.
     ShortMemory,
-    /// It answers a copy with 409.
+    /// It answers a duplicate with 409.
     RefusesCopies,
-    /// The event that comes last wins.
+    /// The event that arrives last wins.
     LastWins,
     /// It checks no signature.
     Trusting,
-    /// It remembers the event before it checks the signature.
+    /// It records the event before it checks the signature.
     RemembersForgeries,
-    /// It works before it checks the signature.
+    /// It applies the event before it checks the signature.
     WorksFirst,
-    /// It remembers the event before it works, and the work may fail.
+    /// It records the event before it applies it, which may fail.
     RemembersFailures,
 }
 
@@ -131,7 +131,7 @@ async fn test(fault: Fault, plans: Vec<Plan>) -> Report {
     test_while(fault, plans, PathBuf::new()).await
 }
 
-/// The work fails while the file `down` is there.
+/// Applying an event fails while the file `down` exists.
 async fn test_while(fault: Fault, plans: Vec<Plan>, down: PathBuf) -> Report {
     let memory = Arc::new(Mutex::new(Memory::default()));
     let shown = Arc::clone(&memory);

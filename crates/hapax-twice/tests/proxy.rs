@@ -1,4 +1,4 @@
-//! The proxy in front of real handlers: what is repeated, what the caller gets, and what is reported.
+//! The proxy in front of real handlers: what is repeated, what the client gets, and what is reported.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A snapshot as a set of lines, and what changed from one to the next.
+//! A snapshot as a set of lines, and the changes from one to the next.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -7,24 +7,24 @@ use serde::Serialize;
 
 use super::moment;
 
-/// What the snapshot showed at the same time: each line, and how often it stands there. The order says nothing, because a
-/// query without `order by` has none.
+/// The contents of a snapshot: each line, and how often it occurs. The order is ignored, because a query without `order
+/// by` has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
     lines: BTreeMap<String, u32>,
 }
 
-/// The lines that went and the lines that came.
+/// The lines removed and added between two snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// What was there before and is not there any more.
+    /// Lines that are no longer there.
     pub removed: Vec<String>,
-    /// What was not there before.
+    /// Lines that were not there before.
     pub added: Vec<String>,
 }
 
 impl State {
-    /// Reads a snapshot. Times close to now are blotted out: they differ in every run.
+    /// Reads a snapshot. Times close to now are masked, because they differ in every run.
     pub(crate) fn read(text: &str) -> Self {
         let now = SystemTime::now();
         let mut lines = BTreeMap::new();
@@ -34,7 +34,7 @@ impl State {
         Self { lines }
     }
 
-    /// What is different in `after`. Each text of `names` is replaced by its name.
+    /// The changes in `after`. Each string in `names` is replaced by its name.
     pub(crate) fn change_to(&self, after: &Self, names: &[(String, String)]) -> Change {
         Change {
             removed: self.beyond(after, names),
@@ -42,7 +42,7 @@ impl State {
         }
     }
 
-    /// The lines that are here more often than there.
+    /// The lines that occur here more often than in `other`.
     fn beyond(&self, other: &Self, names: &[(String, String)]) -> Vec<String> {
         let more = self.lines.iter().flat_map(|(line, count)| {
             let there = other.lines.get(line).copied().unwrap_or_default();

@@ -1,22 +1,22 @@
-//! A line taken apart: its shape, and what stands where the shape leaves a gap.
+//! Splits a line into its shape and the values in the gaps of the shape.
 
 use super::moment;
 
-/// Digits behind the point that count. More make a word, which is compared as it is.
+/// The maximum number of digits after the decimal point. A longer number is a word, which is compared as it is.
 const FRACTION_DIGITS_MAX: usize = 9;
-/// Digits before the point that count.
+/// The maximum number of digits before the decimal point.
 const INTEGER_DIGITS_MAX: usize = 18;
 
-/// What stands in a gap.
+/// The value in a gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A number, or a date as nanoseconds: in billionths.
+    /// A number, in billionths, or a date, in nanoseconds.
     Number(i128),
-    /// A word with digits in it, such as a key or a hash.
+    /// A word with digits, such as a key or a hash.
     Word(String),
 }
 
-/// The shape of a line, with `#` for every gap, and what stands in the gaps.
+/// The shape of a line, with `#` for every gap, and the values in the gaps.
 pub(super) fn read(line: &str) -> (String, Vec<Token>) {
     let (mut shape, mut tokens) = (String::with_capacity(line.len()), Vec::new());
     let mut rest = line;
@@ -35,7 +35,8 @@ pub(super) fn read(line: &str) -> (String, Vec<Token>) {
     (shape, tokens)
 }
 
-/// What begins here, and how long it is: a date, an identifier, a number, a word. A word without digits is no gap.
+/// The value that begins here, and its length: a date, an identifier, a number or a word. A word without digits is not
+/// a gap.
 fn gap(rest: &str, before: char) -> (Option<Token>, usize) {
     if before.is_alphanumeric() {
         return (None, 0);
@@ -70,7 +71,7 @@ fn uuid(rest: &str) -> Option<usize> {
     (fits && ends).then_some(36)
 }
 
-/// A sign, digits, and perhaps a point with digits behind it.
+/// A sign, digits, and optionally a decimal point with digits.
 fn number(rest: &str) -> Option<(i128, usize)> {
     let digits = rest.strip_prefix('-').unwrap_or(rest);
     let sign = if digits.len() == rest.len() { 1 } else { -1 };

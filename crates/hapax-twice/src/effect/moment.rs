@@ -1,17 +1,18 @@
 //! Dates and times inside a line.
 //!
-//! A time close to now is when something happened, which is different in every run: it is blotted out. Any other date
-//! is data, such as the day on which a subscription ends, and counts as a number: a month that is added twice is seen.
+//! A time close to now is the time at which something happened, which differs in every run: it is masked. Any other
+//! date is data, such as the day on which a subscription ends, and counts as a number: a month that is added twice is
+//! detected.
 
 use std::time::SystemTime;
 
 const DAY_SECONDS: i64 = 86_400;
-/// What is closer to now than this is a time of this run.
+/// Times closer to now than this belong to the current run.
 const NEAR_SECONDS: i64 = DAY_SECONDS;
-/// What stands in place of such a time.
+/// Replaces such a time.
 const BLOT: &str = "<now>";
 
-/// The line without its times close to now.
+/// The line with times close to now masked.
 pub(super) fn blot(line: &str, now: SystemTime) -> String {
     let now = now
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -33,7 +34,7 @@ pub(super) fn blot(line: &str, now: SystemTime) -> String {
     clean
 }
 
-/// The date that begins here, in unix seconds, and its length: `2026-01-31`, with or without a time of day and a zone.
+/// The date that begins here, in Unix seconds, and its length: `2026-01-31`, with or without a time of day and a zone.
 pub(super) fn read(text: &str) -> Option<(i64, usize)> {
     let bytes = text.as_bytes();
     let (year, month, day) = (digits(bytes, 0, 4)?, digits(bytes, 5, 2)?, digits(bytes, 8, 2)?);
@@ -45,7 +46,7 @@ pub(super) fn read(text: &str) -> Option<(i64, usize)> {
     Some((days(year, month, day) * DAY_SECONDS + seconds, length))
 }
 
-/// How long the time close to now is that begins here: a date, or unix seconds, milli-, micro- or nanoseconds.
+/// The length of the time close to now that begins here: a date, or Unix seconds, milli-, micro- or nanoseconds.
 fn near(rest: &str, now: i64) -> Option<usize> {
     if let Some((seconds, length)) = read(rest) {
         return is_near(seconds, now).then_some(length);
@@ -65,12 +66,12 @@ fn near(rest: &str, now: i64) -> Option<usize> {
     (ends && is_near(seconds, now)).then_some(length)
 }
 
-/// Zones are not added up, so that a day on either side counts as near.
+/// Zones are ignored, so a day in either direction counts as near.
 fn is_near(seconds: i64, now: i64) -> bool {
     (seconds - now).abs() <= 2 * NEAR_SECONDS
 }
 
-/// `T12:34:56.789+01:00` in its shorter forms, too: the seconds of the day, and where it ends.
+/// `T12:34:56.789+01:00` and shorter forms: the seconds of the day, and the end of the text.
 fn time_of_day(bytes: &[u8], start: usize) -> (i64, usize) {
     let (Some(b'T' | b' '), Some(hour), Some(b':'), Some(minute)) = (
         bytes.get(start),
@@ -94,7 +95,7 @@ fn time_of_day(bytes: &[u8], start: usize) -> (i64, usize) {
     (hour * 3_600 + minute * 60 + second, zone(bytes, end))
 }
 
-/// Where a zone that begins here ends.
+/// The end of a zone that begins here.
 fn zone(bytes: &[u8], start: usize) -> usize {
     match bytes.get(start) {
         Some(b'Z') => start + 1,
@@ -115,7 +116,7 @@ fn digits(bytes: &[u8], start: usize, count: usize) -> Option<i64> {
     })
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar: years are counted from March, so that a leap day ends one.
+/// Days since 1970-01-01 in the Gregorian calendar: years are counted from March, so that a leap day is the last day.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 {
         (year, month - 3)

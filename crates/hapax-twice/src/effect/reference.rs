@@ -1,31 +1,31 @@
-//! What one delivery of an event does, learned from two of them, and how another effect differs from it.
+//! The effect of a single delivery, learned from two of them, and how another effect differs from it.
 
 use std::collections::BTreeSet;
 
 use super::{Change, Column, Effect, Quantity};
 
-/// The effect of one delivery.
+/// The effect of a single delivery.
 #[derive(Debug, Clone)]
 pub(crate) struct Reference {
     first: Effect,
     second: Effect,
-    /// What the second of the two changed, to be shown.
+    /// The change made by the second of the two, for display.
     pub(crate) change: Change,
 }
 
-/// How an effect differs from that of one delivery.
+/// How an effect differs from that of a single delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Difference {
     /// There is more of it.
     More,
-    /// There is less of it, or nothing.
+    /// There is less of it, or none.
     Less,
-    /// It is something else.
+    /// It is different.
     Other,
 }
 
 impl Reference {
-    /// Learns from two changes. `None` if the two have different shapes: then there is nothing to compare with.
+    /// Learns from two changes. `None` if they have different shapes, so that there is nothing to compare with.
     pub(crate) fn learn(first: &Change, second: Change) -> Option<Self> {
         let reference = Self {
             first: Effect::of(first),
@@ -39,12 +39,12 @@ impl Reference {
         steady.then_some(reference)
     }
 
-    /// Whether one delivery changes nothing that can be seen.
+    /// Whether a single delivery changes nothing visible.
     pub(crate) fn is_blind(&self) -> bool {
         self.change.is_empty()
     }
 
-    /// How a change differs from what one delivery does; `None` if it does not.
+    /// How a change differs from that of a single delivery; `None` if it does not.
     pub(crate) fn difference(&self, change: &Change) -> Option<Difference> {
         let effect = Effect::of(change);
         let mut found = BTreeSet::new();
@@ -73,7 +73,7 @@ impl Effect {
     }
 }
 
-/// The differences of the places in which the two deliveries of the reference agree.
+/// The differences in the positions on which the two deliveries of the reference agree.
 fn columns(first: &Quantity, second: &Quantity, actual: &Quantity) -> BTreeSet<Difference> {
     let none = Column::default();
     let count = first

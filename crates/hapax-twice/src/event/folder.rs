@@ -1,6 +1,6 @@
-//! A folder of events: `NAME.json` is a body; `NAME.headers`, if it is there, holds `name: value` lines.
+//! A folder of events: `NAME.json` is a body; the optional `NAME.headers` contains `name: value` lines.
 //!
-//! They are taken in the order of their names, which is also the order in which they are said to have happened.
+//! They are used in the order of their names, which is also the order in which they are assumed to have happened.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use super::{Event, EventProblem};
 use crate::error::Error;
 
-/// The largest body.
+/// The maximum size of a body.
 const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Each event takes seconds under every plan.
+/// The maximum number of events: each takes seconds under every plan.
 const EVENTS_MAX: usize = 100;
 
 /// Reads all events of a folder.

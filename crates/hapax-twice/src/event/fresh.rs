@@ -1,8 +1,8 @@
-//! Ids that no one has used before, in the form of the one they stand for.
+//! Unused ids, in the format of the ids that they replace.
 
 use hapax_verify::identity::ValuePath;
 
-/// Enough that no two are ever the same, and only letters: digits would be taken for numbers in a snapshot.
+/// Enough to be unique, and only letters: digits would be treated as numbers in a snapshot.
 const LETTERS: usize = 20;
 
 /// New letters.
@@ -12,7 +12,7 @@ pub(super) fn letters() -> String {
         .collect()
 }
 
-/// An id that looks like this one: a handler may be particular about it.
+/// An id in the same format, because a handler may validate it.
 pub(super) fn like(known: Option<&str>, place: Option<&ValuePath>) -> String {
     match (known, place) {
         (Some(known), _) if is_uuid(known) => uuid(),
@@ -26,14 +26,14 @@ pub(super) fn like(known: Option<&str>, place: Option<&ValuePath>) -> String {
     }
 }
 
-/// Small enough for every language's numbers.
+/// Small enough for the number types of every language.
 fn number() -> String {
     fastrand::u64(1_000_000_000_000_000..9_000_000_000_000_000).to_string()
 }
 
 fn uuid() -> String {
     let hex = format!("{:032x}", fastrand::u128(..));
-    // The digits of version and variant say: random.
+    // The version and variant digits of a random UUID.
     format!(
         "{}-{}-4{}-a{}-{}",
         &hex[..8],

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::fresh;
 
-/// Where the fresh id goes: the place that takes the id of the provider's own sample, or else the first of all.
+/// Where the fresh id goes: the location of the id in the provider's own sample, or else the first location.
 pub(super) fn place(provider: &Provider) -> Option<&ValuePath> {
     let mark = fresh::letters();
     let sample = sample::of_provider(provider, &mark);
@@ -31,7 +31,7 @@ pub(super) fn place(provider: &Provider) -> Option<&ValuePath> {
     places().find(has_mark).or_else(|| places().next())
 }
 
-/// The events of a request: the elements of its batch, or all of it.
+/// The events of a request: the elements of its batch, or the whole request.
 pub(super) fn events<'a>(provider: &Provider, body: &'a mut Value) -> Vec<&'a mut Value> {
     let at = match &provider.identity.split {
         Some(Split::Array { at, .. }) => at.to_string(),
@@ -44,8 +44,8 @@ pub(super) fn events<'a>(provider: &Provider, body: &'a mut Value) -> Vec<&'a mu
     items.into_iter().flatten().collect()
 }
 
-/// Where the id of the first event of nested arrays is. An event without one is known by its content: there a key of
-/// its own makes it another.
+/// Where the id of the first event in nested arrays is. An event without an id is identified by its content: there, an
+/// additional key makes it different.
 pub(super) fn nested_place(provider: &Provider, body: &Value) -> Option<Vec<String>> {
     let Some(Split::Nested(kinds)) = &provider.identity.split else {
         return None;

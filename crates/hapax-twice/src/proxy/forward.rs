@@ -1,4 +1,4 @@
-//! One request through the proxy: read, sent as often as asked for, answered with the first answer.
+//! Forwards one request: reads it, sends it as often as requested, and returns the first response.
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -13,7 +13,7 @@ use crate::client::{ANSWER_LIMIT, Failure};
 
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Headers that belong to a connection and not to what is sent over it; lengths and the host are written again.
+/// Hop-by-hop headers; lengths and the host are set again.
 const NOT_PASSED_ON: [http::HeaderName; 7] = [
     CONNECTION,
     CONTENT_LENGTH,
@@ -27,7 +27,7 @@ const NOT_PASSED_ON: [http::HeaderName; 7] = [
 type HandlerResponse = Result<Response<Bytes>, Failure>;
 
 impl Proxy {
-    /// Forwards a request. Only a POST is repeated: it is how events are delivered.
+    /// Forwards a request. Only a POST is repeated, because events are delivered by POST.
     pub(super) async fn forward(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
         let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
@@ -50,7 +50,7 @@ impl Proxy {
         answer(answers.swap_remove(0))
     }
 
-    /// At least one answer, the first one first.
+    /// At least one response, the first one first.
     async fn copies(&self, parts: &Parts, body: &Bytes) -> Vec<HandlerResponse> {
         match self.repeat {
             Repeat::Again => {
@@ -60,7 +60,7 @@ impl Proxy {
             Repeat::Concurrent(copies) => {
                 let all = (0..copies.max(1)).map(|_| self.copy(parts, body));
                 let mut answers = join_all(all).await;
-                // Of copies that arrive together only one may be taken; its sender is the one who asked.
+                // Of simultaneous duplicates only one may be accepted; the client gets its response.
                 answers
                     .sort_by_key(|answer| !answer.as_ref().is_ok_and(|answer| answer.status().is_success()));
                 answers

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{PlanOutcome, Report};
 use crate::report::change_lines;
 
-/// Writes it.
+/// Formats the report.
 pub(super) fn render(report: &Report) -> String {
     let skipped = report
         .results
@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report) -> String {
     xml
 }
 
-/// Text for XML, which knows no control characters besides line ends and tabs.
+/// Escapes text for XML, which allows no control characters except line breaks and tabs.
 fn escaped(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for character in text.chars() {

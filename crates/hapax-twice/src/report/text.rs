@@ -6,7 +6,7 @@ use super::{PlanOutcome, PlanResult, Report};
 use crate::effect::Change;
 use crate::finding::Finding;
 
-/// More lines of a change are counted and not shown.
+/// Further lines of a change are counted but not shown.
 const LINES_MAX: usize = 20;
 
 impl fmt::Display for Report {
@@ -84,7 +84,7 @@ impl Report {
     }
 }
 
-/// A change as the lines of a diff. A line that is there several times is shown once, with its count.
+/// A change as the lines of a diff. A line that occurs several times is shown once, with its count.
 pub(crate) fn change_lines(change: &Change) -> Vec<String> {
     let mut lines = counted('-', &change.removed);
     lines.extend(counted('+', &change.added));

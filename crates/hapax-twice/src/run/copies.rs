@@ -1,4 +1,4 @@
-//! Copies that find the handler at rest or arrive all at once: `again`, `concurrent`, `late`.
+//! Duplicates that find the handler idle or arrive all at once: `again`, `concurrent`, `late`.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use tokio::sync::Barrier;
 use super::{Note, Runner, Stop, Subject};
 use crate::finding::{Finding, FindingKind};
 
-/// A race is not lost every time, so it is run this often, each time with a fresh event.
+/// A race does not show every time, so it is run this often, each time with a fresh event.
 const RACES: u32 = 3;
 
 impl Runner {
-    /// A copy right after the first was answered.
+    /// A duplicate right after the first delivery was answered.
     pub(super) async fn again(&mut self, subject: &Subject) -> Result<Note, Stop> {
         let delivery = self.fresh(&subject.event)?;
         self.until_accepted(&delivery).await?;
@@ -26,7 +26,7 @@ impl Runner {
         Ok(None)
     }
 
-    /// So many copies at the same moment. While one is being worked on, the others may be turned away.
+    /// This many duplicates at the same moment. While one is being handled, the others may be refused.
     pub(super) async fn concurrent(&mut self, subject: &Subject, copies: u32) -> Result<Note, Stop> {
         for _ in 0..RACES {
             let delivery = self.fresh(&subject.event)?;
@@ -50,7 +50,7 @@ impl Runner {
         Ok(None)
     }
 
-    /// A copy after this many other events.
+    /// A duplicate after this many other events.
     pub(super) async fn late(
         &mut self,
         subject: &Subject,

@@ -1,5 +1,5 @@
-//! Deliveries that must be refused: `unsigned`, `tampered`, `stale`. The genuine event must work afterwards: a forged
-//! copy that leaves the id behind would keep it out.
+//! Deliveries that must be refused: `unsigned`, `tampered`, `stale`. The genuine event must be accepted afterwards: a
+//! forged delivery that leaves its id behind would block it.
 
 use super::{Note, Runner, Stop, Subject};
 use crate::finding::{Finding, FindingKind};

@@ -1,7 +1,7 @@
-//! Deliveries that something comes between: `hang-up`, `slow`, `crash`.
+//! Deliveries that are interrupted: `hang-up`, `slow`, `crash`.
 //!
-//! Where in its work the handler is at that moment decides whether a fault shows. So each plan is run several times, with
-//! fresh events, and comes in at different parts of the time that the handler usually takes.
+//! Whether a fault shows depends on how far the handler has progressed at that moment. So each plan is run several
+//! times, with fresh events, and interrupts at different points of the time that the handler usually takes.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::event::Delivery;
 use crate::finding::{Finding, FindingKind};
 use crate::snapshot::run_detached;
 
-/// What a look at the state showed when a copy had been answered 2xx.
+/// The state after a duplicate was answered 2xx.
 enum Look {
-    /// The work was done.
+    /// The event had been handled.
     Done,
-    /// The first was answered before the look was over, so it proves nothing.
+    /// The first delivery was answered before the snapshot was complete, so it proves nothing.
     TooLate,
 }
 
-/// When to come in, in hundredths of the usual time.
+/// When to interrupt, in hundredths of the usual time.
 const MOMENTS: [u32; 4] = [20, 45, 70, 90];
 
 impl Runner {
-    /// The sender goes away before the answer, and comes again until it gets a 2xx.
+    /// The provider disconnects before the response, and retries until it gets a 2xx.
     pub(super) async fn hang_up(&mut self, subject: &Subject) -> Result<Note, Stop> {
         let mut in_time = 0;
         for hundredths in MOMENTS {
@@ -42,7 +42,7 @@ impl Runner {
         Ok(note(in_time))
     }
 
-    /// A copy arrives while the first is still being worked on.
+    /// A duplicate arrives while the first delivery is still being handled.
     pub(super) async fn slow(&mut self, subject: &Subject) -> Result<Note, Stop> {
         let (mut in_time, mut unseen) = (0, 0);
         for hundredths in MOMENTS {
@@ -56,7 +56,7 @@ impl Runner {
             } else {
                 Ok(Look::Done)
             };
-            // Waited for in any case: what it still does must not be taken for the next plan's doing.
+            // Always wait for it: changes that it still makes must not be attributed to the next plan.
             let answered = first.await.is_ok_and(|answer| answer.is_success());
             match look? {
                 Look::Done => {}
@@ -89,15 +89,15 @@ impl Runner {
         Ok(note(in_time))
     }
 
-    /// A copy was answered 2xx. If the first is not answered yet and the effect cannot be seen, that was too early. The
-    /// first is looked at last: were it answered in the meantime, the snapshot would prove nothing.
+    /// A duplicate was answered 2xx. If the first delivery is not answered yet and the effect is not visible, that was
+    /// too early. The first delivery is checked last: if it was answered in between, the snapshot would prove nothing.
     async fn look(
         &self,
         subject: &Subject,
         delivery: &Delivery,
         first: &JoinHandle<HandlerResponse>,
     ) -> Result<Look, Stop> {
-        // A copy that was answered only when the first was done is no question.
+        // A duplicate that is answered only after the first was done is fine.
         if first.is_finished() {
             return Ok(Look::Done);
         }
@@ -131,7 +131,7 @@ fn after(subject: &Subject, hundredths: u32) -> String {
     format!("{milliseconds:.1} ms after it began to send; an answer takes {took:.1} ms")
 }
 
-/// A handler that is too quick to be interrupted has not been tested by it, and the report must say so.
+/// A handler that is too fast to be interrupted was not tested by this plan, and the report must say so.
 fn note(in_time: usize) -> Note {
     let all = MOMENTS.len();
     (in_time < all).then(|| format!("only {in_time} of {all} came before the answer: the handler is quick"))

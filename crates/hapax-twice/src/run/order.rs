@@ -1,4 +1,4 @@
-//! `out-of-order`: an older event after a newer one, which must end as it does in order.
+//! `out-of-order`: an older event after a newer one, which must have the same result as in order.
 
 use super::{Note, Runner, Stop, Subject};
 use crate::effect::{Change, Reference};
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::event::Delivery;
 use crate::finding::{Finding, FindingKind};
 
-/// Which of two events goes first.
+/// Which of two events is delivered first.
 #[derive(Clone, Copy)]
 enum First {
     Older,
@@ -14,7 +14,7 @@ enum First {
 }
 
 impl Runner {
-    /// Both in order, to warm up and twice to learn from; then the newer one first.
+    /// Both in order, once to warm up and twice to learn from; then the newer one first.
     pub(super) async fn out_of_order(&mut self, older: &Subject, newer: &Subject) -> Result<Note, Stop> {
         self.both(older, newer, First::Older).await?;
         let first = self.both(older, newer, First::Older).await?;

@@ -1,5 +1,5 @@
-//! `outage`: something that the handler needs is away during the first attempt, and back for the next. Work that fails is
-//! far more common than a crash, and loses events in the same way.
+//! `outage`: a dependency of the handler is unavailable during the first attempt, and available for the next. A failing
+//! handler is far more common than a crash, and loses events in the same way.
 
 use super::{Note, Runner, Stop, Subject};
 use crate::snapshot::run_detached;

@@ -1,4 +1,4 @@
-//! The steps that plans are made of: a fresh event, an attempt, attempts until one is accepted, and the judgement at the end.
+//! The steps of the plans: a fresh event, an attempt, attempts until one is accepted, and the final evaluation.
 
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,9 @@ use crate::error::Error;
 use crate::event::{Delivery, Event};
 use crate::finding::{Finding, FindingKind};
 
-/// A sender comes again for as long as this until it gets a 2xx: a handler that was killed must start again.
+/// How long to retry until a 2xx: a handler that was killed must start again.
 const ACCEPT_LIMIT: Duration = Duration::from_secs(30);
-/// The pause between two such attempts.
+/// The pause between two attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 impl Runner {
@@ -29,7 +29,7 @@ impl Runner {
         self.client.send(self.sender.sign(delivery)).await
     }
 
-    /// Attempts until one is answered 2xx, as a sender makes them.
+    /// Retries until a 2xx, as a provider does.
     pub(super) async fn until_accepted(&self, delivery: &Delivery) -> Result<(), Stop> {
         let start = Instant::now();
         loop {
@@ -45,7 +45,7 @@ impl Runner {
         }
     }
 
-    /// What changed since the last settled snapshot.
+    /// The changes since the last stable snapshot.
     pub(super) async fn settled_change(&mut self, names: &[(String, String)]) -> Result<Change, Error> {
         let now = self.snapshot.settled(self.settle).await?;
         let change = self.state.change_to(&now, names);
@@ -53,7 +53,7 @@ impl Runner {
         Ok(change)
     }
 
-    /// Whether the plan had the effect of one delivery, and a further copy has none.
+    /// Checks that the plan had the effect of a single delivery, and that a further duplicate has none.
     pub(super) async fn conclude(
         &mut self,
         subject: &Subject,

@@ -1,4 +1,4 @@
-//! A shell command of the user's: what it prints, within limits.
+//! Runs a user's shell command and returns its output, within limits.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 const OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const RUN_LIMIT: Duration = Duration::from_secs(60);
 
-/// Why a command gave nothing.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error("the shell could not be started: {0}")]
@@ -22,7 +22,7 @@ pub(crate) enum CommandError {
     TooMuch,
 }
 
-/// Runs a command and returns what it prints.
+/// Runs a command and returns its output.
 pub(crate) async fn run(command: &str) -> Result<String, CommandError> {
     let mut child = shell(command)
         .stdout(Stdio::piped())
@@ -42,7 +42,7 @@ pub(crate) async fn run(command: &str) -> Result<String, CommandError> {
     Ok(stdout)
 }
 
-/// Runs a command and waits for its end, not for what it starts: a handler that it restarts goes on running.
+/// Runs a command and waits for its end, but not for the processes it starts: a restarted handler keeps running.
 pub(crate) async fn run_detached(command: &str) -> Result<(), CommandError> {
     let mut child = shell(command)
         .stdout(Stdio::null())
