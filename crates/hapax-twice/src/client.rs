@@ -187,7 +187,7 @@ impl HandlerResponse {
     fn late() -> Self {
         Self {
             status: None,
-            text: format!("nothing came within {ANSWER_LIMIT:?}"),
+            text: format!("timed out after {ANSWER_LIMIT:?}"),
             took: ANSWER_LIMIT,
         }
     }
@@ -203,7 +203,7 @@ impl std::fmt::Display for HandlerResponse {
         match self.status {
             Some(status) if self.text.is_empty() => write!(formatter, "{status}"),
             Some(status) => write!(formatter, "{status} {}", self.text),
-            None => write!(formatter, "no answer ({})", self.text),
+            None => write!(formatter, "no response ({})", self.text),
         }
     }
 }

@@ -9,11 +9,11 @@ use crate::snapshot::{CommandError, SnapshotError};
 #[non_exhaustive]
 pub enum Error {
     /// The URL is invalid.
-    #[error("`{0}` is not an address to deliver to; write http://HOST:PORT/PATH or https://…")]
+    #[error("`{0}` is not a URL to deliver to; write http://HOST:PORT/PATH or https://…")]
     Url(String),
     /// The catalogue has no such provider.
     #[error(
-        "there is no provider `{name}` (a source of a configuration is none); the known ones are {known}"
+        "there is no provider `{name}` (a configured source is not a provider); the known ones are {known}"
     )]
     Provider {
         /// The requested name.
@@ -43,8 +43,8 @@ pub enum Error {
     Snapshot(#[from] SnapshotError),
     /// A plain delivery was not accepted.
     #[error(
-        "a plain, signed delivery of `{event}` got {answer}, and not a 2xx; without that nothing can be tested. \
-         Check the address and the secret"
+        "a plain, signed delivery of `{event}` got {answer} instead of a 2xx; nothing can be tested without that. \
+         Check the URL and the secret"
     )]
     Refused {
         /// The name of the event.
@@ -55,7 +55,7 @@ pub enum Error {
     /// Two plain deliveries had different effects.
     #[error(
         "two plain deliveries of `{event}` with different ids changed different things, so there is nothing to compare \
-         copies with.\nThe first:\n{}\nThe second:\n{}\nShow less in the snapshot, such as sums and counts, or write \
+         duplicates with.\nThe first:\n{}\nThe second:\n{}\nShow less in the snapshot, such as sums and counts, or put \
          {{{{fresh}}}} into the event where the handler expects something new",
         lines(.first), lines(.second)
     )]
@@ -69,7 +69,7 @@ pub enum Error {
     },
     /// No event has a visible effect.
     #[error(
-        "no event changed anything that the snapshot shows, so a lost or doubled effect could not be seen either. \
+        "no event changed anything that the snapshot shows, so a lost or doubled effect would not be visible either. \
          Make the snapshot print what the handler writes, such as \"select sum(amount), count(*) from payments\""
     )]
     Blind,

@@ -63,10 +63,10 @@ pub enum EventProblem {
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
     /// The folder contains no events.
-    #[error("there is no file whose name ends with .json in it")]
+    #[error("it contains no file whose name ends with .json")]
     Empty,
     /// The folder contains more events than a test can handle.
-    #[error("there are more than {0} events in it")]
+    #[error("it contains more than {0} events")]
     TooMany(usize),
     /// A line of a headers file is invalid.
     #[error("the line `{0}` is not a header; write NAME: VALUE")]

@@ -70,13 +70,13 @@ impl FindingKind {
         match self {
             Self::Doubled => "the event took effect more than once",
             Self::Lost => "the event was lost, in whole or in part",
-            Self::Different => "the copies did something else than one delivery does",
-            Self::CopyRefused => "a copy of an event that was done was not answered 2xx",
+            Self::Different => "the effect differs from that of a single delivery",
+            Self::CopyRefused => "a duplicate of a completed event was not answered 2xx",
             Self::NeverAccepted => "the event was never answered 2xx",
-            Self::AnsweredEarly => "a copy was answered 2xx before the work was done",
-            Self::Overwritten => "an older event changed what a newer one had set",
+            Self::AnsweredEarly => "a duplicate was answered 2xx before the event was handled",
+            Self::Overwritten => "an older event overwrote the state set by a newer one",
             Self::ForgeryAccepted => "a delivery that must be refused was answered 2xx",
-            Self::ForgeryTookEffect => "a delivery that was refused took effect all the same",
+            Self::ForgeryTookEffect => "a delivery was refused but took effect anyway",
         }
     }
 
@@ -84,26 +84,26 @@ impl FindingKind {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Doubled => {
-                "Two copies found that the event was new: the question and the note that it was handled are not one atomic step, or there is no note at all."
+                "Two deliveries both found that the event was new: checking whether it was handled and recording that it was are not one atomic step, or nothing is recorded at all."
             }
             Self::Lost => {
-                "The event was noted as handled before its work was done, and the work then did not happen; the sender came again and was told that all is well."
+                "The event was recorded as handled before it was applied, and applying it then failed; the provider retried and got a success response."
             }
-            Self::Different => {
-                "Copies are not without consequence, though the event did not simply happen twice."
-            }
+            Self::Different => "Duplicates have an effect, although the event was not simply applied twice.",
             Self::CopyRefused => {
-                "The sender takes this for a failure, sends the event again for days, and may switch the endpoint off."
+                "The provider treats this as a failure, retries the event for days, and may disable the endpoint."
             }
-            Self::NeverAccepted => "The sender will give up at some time, and the event is lost.",
+            Self::NeverAccepted => "The provider stops retrying eventually, and the event is lost.",
             Self::AnsweredEarly => {
-                "The event was noted as handled while its work was still under way; if the work fails now, the sender does not come again and the event is lost."
+                "The event was recorded as handled while it was still being applied; if that fails now, the provider does not retry and the event is lost."
             }
             Self::Overwritten => {
-                "Senders do not keep the order of events, so the newer state will be lost some day."
+                "Providers do not guarantee the order of events, so the newer state will be lost at some point."
             }
-            Self::ForgeryAccepted => "Anybody who knows the address can make events up, or repeat old ones.",
-            Self::ForgeryTookEffect => "The work, or a part of it, is done before the signature is checked.",
+            Self::ForgeryAccepted => "Anyone who knows the URL can forge events, or replay old ones.",
+            Self::ForgeryTookEffect => {
+                "The event is applied, at least in part, before the signature is checked."
+            }
         }
     }
 
@@ -111,20 +111,20 @@ impl FindingKind {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::Doubled | Self::Lost | Self::Different | Self::AnsweredEarly => {
-                "Insert the event's id under a unique constraint in the same transaction as the work: where the insert finds the id, roll back and answer 2xx; where the work fails, both are undone."
+                "Insert the event's id under a unique constraint in the same transaction as its effect: if the id exists already, roll back and answer 2xx; if applying the event fails, both are rolled back."
             }
-            Self::CopyRefused => "Answer 2xx to a copy of an event that is done.",
+            Self::CopyRefused => "Answer 2xx to a duplicate of a completed event.",
             Self::NeverAccepted => {
-                "Look at the answer above and at the handler's log; a note that an earlier attempt left behind may block the event."
+                "Check the response above and the handler's log; a record left by an earlier attempt may block the event."
             }
             Self::Overwritten => {
-                "Compare the event's own time or version with the stored one, and leave a newer state alone; or fetch the current state from the sender."
+                "Compare the event's own time or version with the stored one, and keep a newer state; or fetch the current state from the provider."
             }
             Self::ForgeryAccepted => {
-                "Check the signature over the raw body, and the age of its timestamp, and answer 400 or 401 where they do not hold."
+                "Check the signature over the raw body, and the age of its timestamp, and answer 400 or 401 if either is invalid."
             }
             Self::ForgeryTookEffect => {
-                "Check the signature before anything else, and store nothing until it holds."
+                "Check the signature before anything else, and store nothing until it is verified."
             }
         }
     }

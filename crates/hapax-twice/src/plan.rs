@@ -68,7 +68,7 @@ pub enum NotAPlan {
     )]
     Unknown(String),
     /// The number is invalid or out of range.
-    #[error("`{text}` needs a number from {min} to {max} behind the colon")]
+    #[error("`{text}` needs a number from {min} to {max} after the colon")]
     Number {
         /// The given text.
         text: String,
@@ -78,10 +78,10 @@ pub enum NotAPlan {
         max: u32,
     },
     /// The command is missing.
-    #[error("`{0}` needs a command behind a colon: write {0}:COMMAND")]
+    #[error("`{0}` needs a command after a colon: write {0}:COMMAND")]
     CommandMissing(String),
     /// The plan takes no argument.
-    #[error("`{0}` takes nothing behind a colon")]
+    #[error("`{0}` takes no argument after a colon")]
     Argument(String),
 }
 
@@ -195,7 +195,7 @@ mod tests {
         let error = "concurrent:1000".parse::<Plan>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`concurrent:1000` needs a number from 2 to 256 behind the colon"
+            "`concurrent:1000` needs a number from 2 to 256 after the colon"
         );
     }
 }

@@ -157,8 +157,6 @@ pub enum NotARepeat {
     #[error(transparent)]
     NotAPlan(#[from] NotAPlan),
     /// The plan needs its own events.
-    #[error(
-        "`{0}` needs events of its own: a proxy can do `again` and `concurrent:N`; try `hapax twice run`"
-    )]
+    #[error("`{0}` needs its own events: a proxy supports `again` and `concurrent:N`; try `hapax twice run`")]
     NotHere(String),
 }

@@ -147,7 +147,7 @@ impl Runner {
                 }
                 None if at > 0 => return Ok(None),
                 None => Err(Stop::Skipped(
-                    "it needs two events: put an older and a newer one into the folder",
+                    "it needs two events: add an older and a newer one to the folder",
                 )),
             },
             Plan::Crash(command) => self.crash(subject, command).await,

@@ -29,7 +29,7 @@ pub enum SnapshotError {
     Failed(#[source] Failure),
     /// It keeps changing.
     #[error(
-        "the snapshot was still changing after {SETTLE_LIMIT:?}; something besides this test writes to what it shows. \
+        "the snapshot was still changing after {SETTLE_LIMIT:?}; something other than this test changes the data that it shows. \
          Stop that, or leave it out of the snapshot"
     )]
     Restless,

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
+    reason = "test helpers may panic; the lint exempts only functions marked as tests"
 )]
 
 use std::path::PathBuf;

@@ -113,7 +113,9 @@ pub enum SignatureProblem {
     #[error("it does not begin with the prefix of this scheme; check which scheme the provider uses")]
     PrefixMissing,
     /// The text is not in the scheme's encoding, or has the wrong length.
-    #[error("it is not a complete signature in {0}; check the encoding, and that nothing truncates the header")]
+    #[error(
+        "it is not a complete signature in {0}; check the encoding, and that nothing truncates the header"
+    )]
     NotDecodable(Encoding),
     /// More signatures than any provider needs.
     #[error("the header contains more than {SIGNATURES_MAX} signatures, and none was checked")]

@@ -322,7 +322,11 @@ fn secrets_that_cannot_be_right_are_refused_by_their_place() {
     for (verify, secret, problem) in [
         ("scheme = \"basic\"", "no colon", "it is not `user:password`"),
         ("scheme = \"token\"\nheader = \"x\"", "", "it is empty"),
-        (ES256, "bm8ga2V5", "it is not a public key on P-256 in PEM or base64"),
+        (
+            ES256,
+            "bm8ga2V5",
+            "it is not a public key on P-256 in PEM or base64",
+        ),
         (
             ES256,
             elsewhere("rsa_pem"),

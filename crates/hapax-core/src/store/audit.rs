@@ -298,7 +298,10 @@ impl AuditCheck {
         let deleted = self.expected.seq;
         let is_old = |at: Timestamp| at < now.minus(AUDIT_KEEP.saturating_sub(SKEW));
         if deleted > 0 && !self.oldest.is_some_and(is_old) {
-            self.break_at(deleted, "it is missing, and was too recent for retention to delete it");
+            self.break_at(
+                deleted,
+                "it is missing, and was too recent for retention to delete it",
+            );
         }
         if let Some(kept) = self.kept.filter(|kept| !self.is_kept_found && kept.seq > deleted) {
             self.break_at(

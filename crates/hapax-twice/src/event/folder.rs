@@ -108,7 +108,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let empty = read(folder.path()).unwrap_err().to_string();
         assert!(
-            empty.contains("there is no file whose name ends with .json"),
+            empty.contains("it contains no file whose name ends with .json"),
             "{empty}"
         );
         std::fs::write(folder.path().join("a.json"), "{}").unwrap();

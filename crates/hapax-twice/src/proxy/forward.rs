@@ -79,7 +79,7 @@ impl Proxy {
         };
         tokio::time::timeout(ANSWER_LIMIT, exchange)
             .await
-            .unwrap_or_else(|_| Err(format!("no answer within {ANSWER_LIMIT:?}").into()))
+            .unwrap_or_else(|_| Err(format!("no response within {ANSWER_LIMIT:?}").into()))
     }
 }
 
@@ -104,7 +104,7 @@ fn answer(answer: HandlerResponse) -> Response<Full<Bytes>> {
         }
         Err(error) => plain(
             StatusCode::BAD_GATEWAY,
-            format!("the handler gave no answer: {error}"),
+            format!("the handler did not respond: {error}"),
         ),
     }
 }

@@ -15,7 +15,7 @@ impl fmt::Display for Report {
         for event in self.events.iter().filter(|event| event.change.is_empty()) {
             writeln!(
                 formatter,
-                "\n{}: one delivery changes nothing that the snapshot shows.",
+                "\n{}: one delivery changes nothing in the snapshot.",
                 event.name
             )?;
         }

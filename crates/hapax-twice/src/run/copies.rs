@@ -18,11 +18,15 @@ impl Runner {
         self.until_accepted(&delivery).await?;
         let answer = self.deliver(&delivery).await;
         if !answer.is_success() {
-            let detail = format!("the copy right after the first got {answer}");
+            let detail = format!("the duplicate right after the first delivery got {answer}");
             return Err(Finding::new(FindingKind::CopyRefused, detail).into());
         }
-        self.conclude(subject, &delivery, "after a copy right behind the first")
-            .await?;
+        self.conclude(
+            subject,
+            &delivery,
+            "after a duplicate right after the first delivery",
+        )
+        .await?;
         Ok(None)
     }
 
@@ -42,7 +46,7 @@ impl Runner {
             }
             let succeeded = answers.iter().filter(|answer| answer.is_success()).count();
             let when = format!(
-                "after {} copies at once, of which {succeeded} were answered 2xx",
+                "after {} simultaneous duplicates, of which {succeeded} were answered 2xx",
                 answers.len()
             );
             self.conclude(subject, &delivery, &when).await?;

@@ -13,7 +13,7 @@ impl Runner {
         let delivery = self.fresh(&subject.event)?;
         if self.sender.passes(&delivery, forgery) {
             return Err(Stop::Skipped(
-                "nobody can tell it from a genuine one: this provider does not sign that",
+                "it cannot be distinguished from a genuine one: this provider does not sign that part",
             ));
         }
         let answer = self.client.send(self.sender.forge(&delivery, forgery)).await;
@@ -31,7 +31,7 @@ impl Runner {
                 .into());
         }
         self.until_accepted(&delivery).await?;
-        self.conclude(subject, &delivery, "the genuine event came after the forged one")
+        self.conclude(subject, &delivery, "the genuine event followed the forged one")
             .await?;
         Ok(None)
     }

@@ -36,7 +36,7 @@ impl Runner {
             // The connection is dropped with the task, which closes it.
             sending.abort();
             self.until_accepted(&delivery).await?;
-            let when = format!("the sender hung up {}", after(subject, hundredths));
+            let when = format!("the provider disconnected {}", after(subject, hundredths));
             self.conclude(subject, &delivery, &when).await?;
         }
         Ok(note(in_time))
@@ -65,10 +65,11 @@ impl Runner {
             if !answered && !second.is_success() {
                 self.until_accepted(&delivery).await?;
             }
-            let when = format!("a copy arrived {}", after(subject, hundredths));
+            let when = format!("a duplicate arrived {}", after(subject, hundredths));
             self.conclude(subject, &delivery, &when).await?;
         }
-        let too_late = "a snapshot takes too long to see whether copies are answered before the work is done";
+        let too_late =
+            "a snapshot takes too long to see whether duplicates are answered before the event is handled";
         Ok(note(in_time).or_else(|| (unseen > 0).then(|| too_late.to_owned())))
     }
 
@@ -109,7 +110,7 @@ impl Runner {
         if first.is_finished() {
             return Ok(Look::TooLate);
         }
-        let detail = "the first was still being worked on, and this was all that had changed";
+        let detail = "the first delivery was still being handled, and only this had changed";
         Err(Finding::new(FindingKind::AnsweredEarly, detail)
             .with(change)
             .into())
@@ -128,11 +129,11 @@ fn moment(subject: &Subject, hundredths: u32) -> Duration {
 fn after(subject: &Subject, hundredths: u32) -> String {
     let milliseconds = moment(subject, hundredths).as_secs_f64() * 1e3;
     let took = subject.took.as_secs_f64() * 1e3;
-    format!("{milliseconds:.1} ms after it began to send; an answer takes {took:.1} ms")
+    format!("{milliseconds:.1} ms after sending began; a response takes {took:.1} ms")
 }
 
 /// A handler that is too fast to be interrupted was not tested by this plan, and the report must say so.
 fn note(in_time: usize) -> Note {
     let all = MOMENTS.len();
-    (in_time < all).then(|| format!("only {in_time} of {all} came before the answer: the handler is quick"))
+    (in_time < all).then(|| format!("only {in_time} of {all} came before the response: the handler is fast"))
 }

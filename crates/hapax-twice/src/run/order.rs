@@ -29,7 +29,8 @@ impl Runner {
             return Ok(None);
         }
         let expected = crate::report::change_lines(&reference.change).join("\n");
-        let detail = format!("in order, both together change this:\n{expected}\nwith the newer one first");
+        let detail =
+            format!("in order, both together make these changes:\n{expected}\nwith the newer one first");
         Err(Finding::new(FindingKind::Overwritten, detail).with(change).into())
     }
 

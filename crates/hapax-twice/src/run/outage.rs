@@ -11,10 +11,10 @@ impl Runner {
         let answer = self.deliver(&delivery).await;
         run_detached(&format!("{command} up")).await?;
         self.until_accepted(&delivery).await?;
-        let when = format!("the first attempt, during the outage, got {answer}; then the sender came again");
+        let when = format!("the first attempt, during the outage, got {answer}; then the provider retried");
         self.conclude(subject, &delivery, &when).await?;
         let unharmed =
-            "the first attempt succeeded all the same: does the command break what the handler needs?";
+            "the first attempt succeeded anyway: does the command really break a dependency of the handler?";
         Ok(answer.is_success().then(|| unharmed.to_owned()))
     }
 }

@@ -38,7 +38,7 @@ impl Runner {
                 return Ok(());
             }
             if start.elapsed() > ACCEPT_LIMIT {
-                let detail = format!("after {ACCEPT_LIMIT:?} of attempts the last answer was {answer}");
+                let detail = format!("after {ACCEPT_LIMIT:?} of attempts the last response was {answer}");
                 return Err(Finding::new(FindingKind::NeverAccepted, detail).into());
             }
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -77,7 +77,7 @@ impl Runner {
         if change.is_empty() {
             return Ok(());
         }
-        let detail = "everything was done, and one more copy changed this";
+        let detail = "the event was complete, and one more duplicate changed this";
         Err(Finding::new(FindingKind::Doubled, detail).with(change).into())
     }
 }

@@ -14,9 +14,9 @@ const RUN_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) enum CommandError {
     #[error("the shell could not be started: {0}")]
     NotStarted(#[from] std::io::Error),
-    #[error("the command ended with {status}{}", said(.stderr))]
+    #[error("the command exited with {status}{}", said(.stderr))]
     Failed { status: ExitStatus, stderr: String },
-    #[error("the command did not end within {RUN_LIMIT:?}")]
+    #[error("the command did not finish within {RUN_LIMIT:?}")]
     Late,
     #[error("the command printed more than {OUTPUT_BYTES_MAX} bytes; print less, such as counts and sums")]
     TooMuch,
@@ -54,7 +54,7 @@ pub(crate) async fn run_detached(command: &str) -> Result<(), CommandError> {
     if status.success() {
         return Ok(());
     }
-    let stderr = "its output is not kept; run it by hand".to_owned();
+    let stderr = "its output is not captured; run it manually".to_owned();
     Err(CommandError::Failed { status, stderr })
 }
 
@@ -99,7 +99,7 @@ mod tests {
         let error = run("echo no table >&2; exit 3").await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the command ended with exit status: 3: no table"
+            "the command exited with exit status: 3: no table"
         );
     }
 

@@ -238,9 +238,8 @@ impl Prove for JwtProof {
         trace.step("body", self.check_body(&claims, request.body), |()| {
             match &self.rule.body_hash {
                 Some(_) => "it has the hash that the token names".to_owned(),
-                None => {
-                    "not signed: anyone who has seen a token can send anything with it until it expires".to_owned()
-                }
+                None => "not signed: anyone who has seen a token can send anything with it until it expires"
+                    .to_owned(),
             }
         })?;
         let id = claims.get("jti").and_then(Value::as_str);

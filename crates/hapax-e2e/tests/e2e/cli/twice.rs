@@ -65,7 +65,7 @@ async fn what_cannot_be_tested_is_no_finding() {
     let refused = twice(folder.path(), Version::Right, "whsec_other", &["--plan", "again"]).await;
     refused.assert_code(1);
     assert!(
-        refused.stderr.contains("Check the address and the secret"),
+        refused.stderr.contains("Check the URL and the secret"),
         "{refused:#?}"
     );
     let unknown = twice(folder.path(), Version::Right, SECRET, &["--plan", "thrice"]).await;

@@ -64,10 +64,7 @@ async fn held<S: Subject>(word: Word) -> (crate::subject::Run, crate::subject::R
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert!(
-        !second.is_finished(),
-        "an uncommitted claim was answered"
-    );
+    assert!(!second.is_finished(), "an uncommitted claim was answered");
     assert!(outside.word.send(word).is_ok());
     let (first, second) = (first.await.unwrap(), second.await.unwrap());
     (first, second, subject.number(BALANCE).await)
