@@ -52,7 +52,7 @@ pub enum Proof {
     Token(TokenRule),
     /// A signed token sent with the request. It covers the body only if it names the body's hash.
     Jwt(JwtRule),
-    /// Any of these: the first of which the request has any trace counts.
+    /// Any of these: the first one present in the request counts.
     Any(Vec<Proof>),
     /// A proof that data cannot describe.
     #[serde(untagged)]
@@ -70,7 +70,7 @@ pub(crate) trait Prove: Send + Sync {
     /// Verifies a request.
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop>;
 
-    /// Whether the request has any trace of this proof, valid or not.
+    /// Whether the request contains any part of this proof, valid or not.
     fn applies(&self, request: &Request<'_>) -> bool;
 
     /// Whether the proof may be in the body, so that headers without it prove nothing yet.

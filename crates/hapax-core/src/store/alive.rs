@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Owner, Timestamp};
 
-/// The thresholds for judging an owner's silence.
+/// How long an owner may be silent before it counts as dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// If two reports of one owner are further apart than this, the owner or the store was stalled.

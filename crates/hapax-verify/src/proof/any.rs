@@ -1,4 +1,4 @@
-//! Several ways to prove the same thing: the first of which a request has any trace counts, and no other is tried.
+//! Several ways to prove the same thing: the first one present in a request counts, and no other is tried.
 //!
 //! Each secret belongs to every way whose shape it has, so a source with only a signing secret cannot be downgraded to
 //! a token.
