@@ -216,7 +216,8 @@ pub struct Delivery {
     pub body_bytes_max: Option<u64>,
     /// Whether the signature covers the event id.
     pub id_is_signed: bool,
-    /// Whether the signature covers every byte of the body. If it does not, someone who sees one request can forge others.
+    /// Whether the signature covers every byte of the body. If it does not, someone who sees one request can forge
+    /// others.
     #[serde(default = "yes")]
     pub body_is_signed: bool,
     /// Can two different events have the same id? `no`, `yes` or `unknown`, and why.
