@@ -27,7 +27,7 @@ impl Encryption {
     }
 
     /// How many keys there are.
-    pub fn len(&self) -> usize {
+    pub fn key_count(&self) -> usize {
         self.keys.len()
     }
 

@@ -76,6 +76,7 @@ impl Redaction {
     }
 
     /// These and those.
+    #[must_use]
     pub fn and(&self, others: impl IntoIterator<Item = RedactedField>) -> Self {
         self.0.iter().cloned().chain(others).collect()
     }

@@ -107,7 +107,7 @@ impl Config {
         if let Some(encryption) = &self.store.encryption {
             let plain = encryption.writes_plain().then(|| Value::from("plain"));
             let behind = usize::from(plain.is_some());
-            let keys = (0..encryption.len())
+            let keys = (0..encryption.key_count())
                 .map(|index| self.hidden(&format!("store.encryption_keys.{}", index + behind)));
             values.push((
                 "encryption_keys",

@@ -60,11 +60,11 @@ impl HeldLeases {
     }
 
     pub(crate) fn end(&self, hold: &Hold) {
-        let mut held = self.0.lock();
+        let mut leases = self.0.lock();
         let key = (hold.event, hold.destination.clone());
         // A rescued delivery may start again, under another token, before the first attempt has ended.
-        if held.get(&key).is_some_and(|lease| lease.token == hold.token) {
-            held.remove(&key);
+        if leases.get(&key).is_some_and(|lease| lease.token == hold.token) {
+            leases.remove(&key);
         }
     }
 
@@ -115,8 +115,8 @@ impl HeldLeases {
 
     /// Tells an attempt that its lease is lost; the attempt reports it when it ends.
     fn lost(&self, hold: &Hold) {
-        let held = self.0.lock();
-        let lease = held.get(&(hold.event, hold.destination.clone()));
+        let leases = self.0.lock();
+        let lease = leases.get(&(hold.event, hold.destination.clone()));
         if let Some(lease) = lease.filter(|lease| lease.token == hold.token) {
             lease.signals.lost.cancel();
         }

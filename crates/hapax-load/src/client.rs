@@ -104,8 +104,8 @@ impl Shared {
     fn take(&self) -> Option<usize> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         match self.order {
-            Order::Once => (number < self.prepared.len()).then_some(number),
-            Order::Repeat => Some(number % self.prepared.len()),
+            Order::Once => (number < self.prepared.count()).then_some(number),
+            Order::Repeat => Some(number % self.prepared.count()),
         }
     }
 

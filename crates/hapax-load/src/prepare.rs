@@ -92,7 +92,7 @@ impl Prepared {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.deliveries.len()
     }
 
@@ -272,7 +272,7 @@ mod tests {
     fn every_prepared_delivery_verifies_and_has_its_own_id() {
         let prepared = prepared(50, 7);
         let mut request = prepared.blank();
-        let ids: BTreeSet<String> = (0..prepared.len())
+        let ids: BTreeSet<String> = (0..prepared.count())
             .map(|number| {
                 prepared.fill(number, &mut request);
                 let id = event_id_by_the_verifier(&request);
@@ -297,7 +297,7 @@ mod tests {
         .unwrap();
         let mut request = prepared.blank();
         let mut requests = BTreeSet::new();
-        for number in 0..prepared.len() {
+        for number in 0..prepared.count() {
             prepared.fill(number, &mut request);
             let id = event_id_by_the_verifier(&request);
             assert_eq!(first.event_id(number % 3).unwrap(), id);

@@ -59,10 +59,6 @@ pub struct Report {
 }
 
 /// Latencies in microseconds.
-#[expect(
-    clippy::struct_field_names,
-    reason = "units last, as everywhere: the JSON is read without this file"
-)]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
     /// The median.

@@ -150,7 +150,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     async fn start(faults: Faults) -> Sink {
-        Sink::start("127.0.0.1:0".parse().unwrap(), Effects::new(), faults)
+        Sink::start("127.0.0.1:0".parse().unwrap(), Effects::default(), faults)
             .await
             .unwrap()
     }

@@ -40,7 +40,7 @@ pub struct Plan {
 /// Runs it.
 pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Report> {
     let started = Instant::now();
-    let sink = Sink::start(([127, 0, 0, 1], 0).into(), Effects::new(), FAULTS).await?;
+    let sink = Sink::start(([127, 0, 0, 1], 0).into(), Effects::default(), FAULTS).await?;
     let secret = format!("whsec_{:032x}", fastrand::u128(..));
     let store = plan.store.as_deref();
     let book = Book::open(store, workspace.path()).await?;

@@ -97,6 +97,7 @@ impl Client {
 
     /// A client for the URLs of an outbox's rows. Its connections are its own: one that was made for a destination of the
     /// configuration may lead where no row may.
+    #[must_use]
     pub fn for_rows(&self, outbox: &str, allowed: &AllowedTargets) -> Self {
         let guard = Guard::Rows(Arc::new(Rows {
             outbox: outbox.to_owned(),

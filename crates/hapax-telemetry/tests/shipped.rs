@@ -1,5 +1,7 @@
 //! The rules and the Grafana dashboard that are shipped: they name what `/metrics` has, and all of it.
 
+#![expect(clippy::unwrap_used, reason = "what cannot go wrong in a test may panic")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;

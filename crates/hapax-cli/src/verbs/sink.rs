@@ -21,7 +21,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let sink = Sink::start(args.listen, Effects::new(), Faults::NONE).await?;
+    let sink = Sink::start(args.listen, Effects::default(), Faults::NONE).await?;
     output::line(sink.address())?;
     child::parent_gone().await;
     Ok(())

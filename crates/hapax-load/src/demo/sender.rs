@@ -60,7 +60,7 @@ struct Shared {
 impl Senders {
     /// Senders for these events.
     pub(crate) fn new(address: SocketAddr, prepared: Prepared) -> Self {
-        let heard = Mutex::new(vec![Heard::default(); prepared.len()]);
+        let heard = Mutex::new(vec![Heard::default(); prepared.count()]);
         let shared = Shared {
             address,
             prepared,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 /// Everything that was applied.
+#[derive(Default)]
 pub struct Effects {
     state: Mutex<State>,
     events: watch::Sender<usize>,
@@ -59,17 +60,9 @@ pub struct Totals {
 }
 
 impl Effects {
-    /// Nothing applied yet.
-    pub fn new() -> Self {
-        Self {
-            state: Mutex::default(),
-            events: watch::Sender::new(0),
-        }
-    }
-
     /// The same, with a line for each effect in a file: the event, a tab, the key.
     pub fn recorded_in(path: &Path) -> io::Result<Self> {
-        let effects = Self::new();
+        let effects = Self::default();
         effects.lock().record = Some(File::create(path)?);
         Ok(effects)
     }
@@ -180,7 +173,7 @@ mod tests {
 
     #[tokio::test]
     async fn waiting_ends_with_the_last_event() {
-        let effects = Effects::new();
+        let effects = Effects::default();
         let wait = effects.wait_for_events(2);
         let apply = async {
             effects.apply("e1", "k1");
