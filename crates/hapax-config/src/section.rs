@@ -324,7 +324,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
             let found = article(value.get_ref());
             self.problem(
                 name,
-                format_args!("expected a list of tables, found {found}; write [[{path}]]"),
+                format_args!("expected an array of tables, found {found}; write [[{path}]]"),
             );
             return Vec::new();
         };

@@ -1,5 +1,6 @@
 //! The binary as a command: arguments in, exit code and both outputs out.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::LazyLock;
@@ -69,23 +70,43 @@ pub fn binary() -> PathBuf {
 
 /// Fails if a source has changed since the binary was built: cargo builds it only for tests of its own package.
 fn assert_is_fresh(binary: &Path) {
-    let modified = |path: &Path| std::fs::metadata(path).and_then(|file| file.modified());
-    let built = modified(binary).unwrap_or_else(|error| {
-        panic!(
-            "{}: {error}; `cargo build --bin hapax` makes it",
-            binary.display()
-        );
-    });
-    let sources = std::fs::read_to_string(binary.with_extension("d")).unwrap();
-    let (_, sources) = sources.split_once(": ").unwrap();
-    for source in sources.replace("\\ ", "\0").split_whitespace() {
-        let source = source.replace('\0', " ");
-        assert!(
-            modified(Path::new(&source)).is_ok_and(|changed| changed <= built),
-            "{} is older than {source}; run `cargo build --bin hapax`",
-            binary.display()
-        );
+    let built = std::fs::metadata(binary)
+        .and_then(|file| file.modified())
+        .unwrap_or_else(|error| {
+            panic!(
+                "{}: {error}; `cargo build --bin hapax` makes it",
+                binary.display()
+            );
+        });
+    let mut folders: Vec<PathBuf> = linked_crates().iter().map(|krate| krate.join("src")).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let (path, metadata) = (entry.path(), entry.metadata().unwrap());
+            assert!(
+                metadata.is_dir() || metadata.modified().unwrap() <= built,
+                "{} is older than {}; run `cargo build --bin hapax`",
+                binary.display(),
+                path.display()
+            );
+            folders.extend(metadata.is_dir().then_some(path));
+        }
     }
+}
+
+/// The crates of this repository that are in the binary, as their manifests say.
+fn linked_crates() -> BTreeSet<PathBuf> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (mut found, mut wanted) = (BTreeSet::new(), vec![crates.join("hapax-cli")]);
+    while let Some(krate) = wanted.pop() {
+        let manifest = std::fs::read_to_string(krate.join("Cargo.toml")).unwrap();
+        let (_, dependencies) = manifest.split_once("\n[dependencies]\n").unwrap_or_default();
+        let names = dependencies.lines().take_while(|line| !line.starts_with('['));
+        let needed = names.filter_map(|line| line.split(['.', ' ']).next().filter(|name| !name.is_empty()));
+        if found.insert(krate.clone()) {
+            wanted.extend(needed.map(|name| crates.join(name)).filter(|path| path.is_dir()));
+        }
+    }
+    found
 }
 
 /// The binary, in this directory, with a clean environment.

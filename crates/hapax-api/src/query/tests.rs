@@ -60,16 +60,16 @@ fn numbers_of_copies_are_read_in_every_form() {
 #[test]
 fn what_cannot_be_understood_is_refused_with_its_place_and_a_way_out() {
     for (text, says) in [
-        ("status:lost", "one of pending"),
+        ("status:lost", "use pending, failed"),
         ("source:a  source:b", "at character 11: `source:` is there twice"),
-        ("colour:red", "`colour:` is not a key; there are source, type"),
+        ("colour:red", "`colour:` is not a search key; use one of source, type"),
         ("type:", "`type:` has no value"),
         ("body:/a", "has no `=`"),
         ("body:a=b", "not a JSON pointer"),
         ("duplicates:many", "not a number of duplicates"),
         ("duplicates:<0", "not a number of duplicates"),
         ("since:yesterday", "2h or 7d"),
-        ("error:oops", "no error; there are connect"),
+        ("error:oops", "not an error; there are connect"),
         ("has:wings", "has:conflict"),
         ("id:\"open", "not closed"),
         ("id:\"open\\", "not closed"),

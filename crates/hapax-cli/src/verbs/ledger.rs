@@ -84,7 +84,7 @@ mod tests {
         event       01940000-0000-7000-8000-000000000001
         generation  0
         first       4s ago
-        duplicates      2, the last 2s ago
+        duplicates  2, the last 2s ago
         known for   29d more, until 2026-01-31T00:00:00.000000Z
         body        sha256 ab
         ");

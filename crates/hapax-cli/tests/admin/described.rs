@@ -194,10 +194,10 @@ async fn the_name_of_a_view_is_described_as_it_is_checked() {
     site.accept("evt_1").await;
     let query = json!({ "query": "status:dead" });
     for name in ["x%C2%82", "%20x", "x%20", "%7F"] {
-        let refused = site.put(&format!("views/{name}"), &query).await;
+        let refused = site.put(&format!("searches/{name}"), &query).await;
         refused.is_problem(400, "invalid_parameter");
     }
-    site.put("views/a%20b", &query).await.ok();
+    site.put("searches/a%20b", &query).await.ok();
     let document = site.get("openapi.json").await.ok();
     let name = &document["paths"]["/api/v1/searches/{name}"]["put"]["parameters"][0]["schema"];
     assert!(

@@ -51,7 +51,7 @@ async fn mixed() -> Mixed {
     site.post(&replay, r#"{"mode":"all","to":"ledger"}"#).await.ok();
     let job = site.post("replays", r#"{"query":"source:payments"}"#).await;
     let job = job.json()["id"].as_str().unwrap().to_owned();
-    site.put("views/payments", r#"{"query":"source:payments"}"#)
+    site.put("searches/payments", r#"{"query":"source:payments"}"#)
         .await
         .ok();
     site.post("destinations/ledger/pause", r#"{"why":"payments"}"#)

@@ -151,14 +151,14 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
     site.accept("evt_1").await;
     let query = json!({ "query": "status:dead since:2h" });
     for _ in 0..2 {
-        let saved = site.put("views/dead%20today", &query).await.ok();
+        let saved = site.put("searches/dead%20today", &query).await.ok();
         assert_eq!(saved["query"], "status:dead since:2h");
     }
     let views = site.get("searches").await.ok();
     assert_eq!(views["searches"].as_array().map(Vec::len), Some(1), "{views}");
     assert_eq!(views["searches"][0]["name"], "dead today");
-    assert_eq!(site.delete("views/dead%20today").await.ok()["name"], "dead today");
-    site.delete("views/dead%20today")
+    assert_eq!(site.delete("searches/dead%20today").await.ok()["name"], "dead today");
+    site.delete("searches/dead%20today")
         .await
         .is_problem(404, "saved_search_not_found");
     let audit = site.get("audit").await.ok();
@@ -180,11 +180,11 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
         ("%0A", "status:dead"),
     ] {
         let refused = site
-            .put(&format!("views/{name}"), json!({ "query": query }))
+            .put(&format!("searches/{name}"), json!({ "query": query }))
             .await;
         refused.is_problem(400, "invalid_parameter");
     }
-    site.put("views/x", "{}").await.is_problem(400, "malformed_body");
+    site.put("searches/x", "{}").await.is_problem(400, "malformed_body");
 }
 
 #[tokio::test(flavor = "multi_thread")]

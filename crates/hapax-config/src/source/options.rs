@@ -120,9 +120,9 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
 
 const fn shape(kind: OptionKind) -> &'static str {
     match kind {
-        OptionKind::Text => "a text that is not empty",
+        OptionKind::Text => "a string that is not empty",
         OptionKind::Secret => "a secret (\"env:NAME\", \"file:PATH\", \"exec:COMMAND\" or a literal)",
-        OptionKind::List => "a list of strings",
+        OptionKind::List => "an array of strings",
         OptionKind::Table => "a table of secrets (\"env:NAME\", \"file:PATH\", \"exec:COMMAND\" or literals)",
     }
 }
@@ -218,7 +218,7 @@ mod tests {
         assert!(!problems.concat().contains("hunter2"));
         assert!(
             problems.iter().any(|problem| problem == "hapax.toml:1:39: sources.app.options.verify_token: expected a secret (\"env:NAME\", \"file:PATH\", \"exec:COMMAND\" or a literal), \
-             found a list; it is the verify_token of the app"),
+             found an array; it is the verify_token of the app"),
             "{problems:?}"
         );
     }

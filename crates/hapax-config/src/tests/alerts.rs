@@ -65,8 +65,8 @@ kind = "command"
     let found = problems(text).join("\n");
     for part in [
         "alerts.dedupe_rate: expected a number from 0 to 1, such as 0.1 for a tenth",
-        "alerts.handler_p95: expected a text in quotes, found true or false",
-        "alerts.dead_letters: expected a whole number from 0 to 1000000000, found a text",
+        "alerts.handler_p95: expected a string in quotes, found true or false",
+        "alerts.dead_letters: expected a whole number from 0 to 1000000000, found a string",
         "alerts.duplicate_gap: expected a number from 0 to 1, such as 0.1 for a tenth",
         "alerts.resolve_after: \"10ms\" is not between 1s and 1d",
         "[alerts] has no key `backlog`",

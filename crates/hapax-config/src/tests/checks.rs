@@ -58,15 +58,15 @@ fn tokens_have_names_and_values_of_their_own_and_stand_beside_an_admin_token() {
         ),
         (
             token("admin", "fedcba9876543210", ""),
-            "somebody has this name already",
+            "another token already has this name",
         ),
         (
             token("local", "fedcba9876543210", ""),
-            "somebody has this name already",
+            "another token already has this name",
         ),
         (
             format!("{good}{}", token("ci", "another-0123456789", "")),
-            "somebody has this name already",
+            "another token already has this name",
         ),
         (token("Ci", "fedcba9876543210", ""), "cannot be used"),
         (
@@ -80,7 +80,7 @@ fn tokens_have_names_and_values_of_their_own_and_stand_beside_an_admin_token() {
         (good.replace("\"read\"", "\"reed\""), "did you mean"),
         (
             "tokens = \"fedcba9876543210\"\n".to_owned(),
-            "expected a list of tables",
+            "expected an array of tables",
         ),
     ] {
         let found = problems(&format!("{admin}{tokens}"));

@@ -112,14 +112,14 @@ fn wrong_types_are_refused_with_what_belongs_there() {
         problems(text),
         [
             "hapax.toml:1:1: store: expected a table, found a whole number",
-            "hapax.toml:3:1: server.listen: expected a text in quotes, found a whole number",
-            "hapax.toml:4:1: server.body_limit: expected a text in quotes, found a number with a point",
+            "hapax.toml:3:1: server.listen: expected a string in quotes, found a whole number",
+            "hapax.toml:4:1: server.body_limit: expected a string in quotes, found a number with a point",
             "hapax.toml:6:1: destinations.b: expected a table, found a whole number",
-            "hapax.toml:9:1: destinations.app.url: expected a text in quotes, found a list",
-            "hapax.toml:10:1: destinations.app.concurrency: expected a whole number from 1 to 1024, found a text",
-            "hapax.toml:11:1: destinations.app.events: expected a list of strings, found a text",
+            "hapax.toml:9:1: destinations.app.url: expected a string in quotes, found an array",
+            "hapax.toml:10:1: destinations.app.concurrency: expected a whole number from 1 to 1024, found a string",
+            "hapax.toml:11:1: destinations.app.events: expected an array of strings, found a string",
             "hapax.toml:12:1: destinations.app.backoff: expected a table, found true or false",
-            "hapax.toml:13:1: destinations.app.timeout: expected a text in quotes, found a date",
+            "hapax.toml:13:1: destinations.app.timeout: expected a string in quotes, found a date",
         ]
     );
 }

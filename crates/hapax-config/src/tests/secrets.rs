@@ -114,6 +114,6 @@ fn a_secret_that_is_no_text_is_refused_without_printing_it() {
     let found = problems(&with_source("provider = \"stripe\"\nsecrets = [12345678]"));
     assert_eq!(
         found,
-        ["hapax.toml:3:12: sources.stripe.secrets.0: expected a text in quotes, found a whole number"]
+        ["hapax.toml:3:12: sources.stripe.secrets.0: expected a string in quotes, found a whole number"]
     );
 }

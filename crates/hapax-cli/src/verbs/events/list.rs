@@ -100,7 +100,7 @@ mod tests {
         .unwrap();
         let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_603));
         insta::assert_snapshot!(table(&page, Reader::Person { width: Some(120), moments }), @r"
-        ID                                    SOURCE  EVENT ID  TYPE          STATUS     RECEIVED  SIZE     COPIES
+        ID                                    SOURCE  EVENT ID  TYPE          STATUS     RECEIVED  SIZE     DUPLICATES
         01940000-0000-7000-8000-000000000001  stripe  evt_1     invoice.paid  completed  3s ago    2.0 KiB  1
         01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       2h ago    17 B     0
         ");

@@ -27,7 +27,7 @@ fn text(view: &EventView, reader: Reader) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let mut field = |name: &str, value: String| {
-        let _ = writeln!(out, "{name:<10}{}", printable(&value));
+        let _ = writeln!(out, "{name:<12}{}", printable(&value));
     };
     field("id", view.id.to_string());
     field("status", view.status.to_string());
@@ -197,16 +197,16 @@ mod tests {
         .unwrap();
         let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_604));
         insta::assert_snapshot!(text(&view, Reader::Person { width: Some(110), moments }), @r"
-        id        01940000-0000-7000-8000-000000000001
-        status    failed
-        source    stripe
-        event id  evt_1
-        type      invoice.paid
-        received  4s ago
-        signed    5s ago
-        secret    number 1 of the source's secrets
-        body      17 B, sha256 ab
-        duplicates    2, the last 2s ago; after 1ms, 2ms
+        id          01940000-0000-7000-8000-000000000001
+        status      failed
+        source      stripe
+        event id    evt_1
+        type        invoice.paid
+        received    4s ago
+        signed      5s ago
+        secret      number 1 of the source's secrets
+        body        17 B, sha256 ab
+        duplicates  2, the last 2s ago; after 1ms, 2ms
 
         deliveries
         DESTINATION  STATUS    ATTEMPTS  LOST  WHEN       ERROR  IDEMPOTENCY KEY

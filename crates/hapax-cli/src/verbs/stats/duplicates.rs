@@ -206,23 +206,23 @@ mod tests {
         insta::assert_snapshot!(text(&stats(), reader), @r"
         the last 24h, since 1m ago
 
-        SOURCE  RECEIVED  ACCEPTED  COPIES  DEDUPE  CONFLICTS  TWINS  GAP P50  GAP P95  LARGEST  COPIES OVER TIME
-        stripe  14        4         9       64.0%   1          0      900ms    1m       2d       ·█
+        SOURCE  RECEIVED  ACCEPTED  DUPLICATES  DEDUPE  CONFLICTS  SAME BODY  GAP P50  GAP P95  LARGEST  DUPLICATES OVER TIME
+        stripe  14        4         9           64.0%   1          0          900ms    1m       2d       ·█
 
         stripe: largest gap 71 h, window 30 d: fine
         stripe: once another body came
 
         stripe: duplicates by the gap after the first
 
-        GAP        COPIES  SHARE
-        up to 1 s  6       ██████████████████████████████
-        more       3       ███████████████
+        GAP        DUPLICATES  SHARE
+        up to 1 s  6           ██████████████████████████████
+        more       3           ███████████████
 
         stripe: ids with most duplicates
 
-        EVENT ID     COPIES   FIRST   LAST     LARGEST GAP
-        evt_1        7        1m ago  30s ago  30s
-        evt_\u{1b}2  up to 2  -       -        -
+        EVENT ID     DUPLICATES  FIRST   LAST     LARGEST GAP
+        evt_1        7           1m ago  30s ago  30s
+        evt_\u{1b}2  up to 2     -       -        -
 
         A crash may hide the last of them.
         ");
