@@ -1,4 +1,4 @@
-//! The host's clocks, with the wall clock as far off as a file says. What measures time is not moved.
+//! The host's clocks, with the wall clock shifted by the offset in a file. Elapsed time is not shifted.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use hapax_core::{Clock, SystemClock, Timestamp};
 
 use super::{CLOCK_FILE, folder};
 
-/// A clock that a test may move while the process runs.
+/// A clock that a test can shift while the process runs.
 #[derive(Debug)]
 pub struct MovableClock {
     system: SystemClock,

@@ -1,4 +1,4 @@
-//! Dying at a point: as suddenly as by the kernel, and once for each order.
+//! Kills the process at a fail point with SIGKILL, once per order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::{ALL, KILL_FILE, folder};
 
-/// Looks for an order at every point from now on, if the environment names a folder.
+/// Watches for a kill order at every fail point, if the environment names a folder.
 pub fn listen() {
     let Some(folder) = folder() else { return };
     let order = Arc::new(folder.join(KILL_FILE));
@@ -25,7 +25,7 @@ pub fn listen() {
     }
 }
 
-/// Whether the order names this point, reached this often since it was given.
+/// Whether the order names this point and the point has now been reached the ordered number of times.
 fn is_due(order: &Path, name: &str, times: &AtomicU32) -> bool {
     let Ok(text) = std::fs::read_to_string(order) else {
         return false;
@@ -39,9 +39,9 @@ fn is_due(order: &Path, name: &str, times: &AtomicU32) -> bool {
             .is_ok_and(|count: u32| times.fetch_add(1, Ordering::Relaxed) + 1 >= count)
 }
 
-/// Removes the order first, so that the next start lives.
+/// Removes the order first, so that the next start survives.
 fn die(order: &Path) {
-    // Two threads may be here at once; one of them finds the file gone, and both end.
+    // Two threads may get here at once. One of them finds the file already removed; both end.
     let _ = std::fs::remove_file(order);
     let _ = kill_process(getpid(), Signal::KILL);
 }

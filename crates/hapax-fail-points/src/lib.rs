@@ -1,8 +1,9 @@
-//! Where a test may kill this process, and a clock that a test may move. Only with the feature `fail-points`: the binary
-//! that is shipped has none of it.
+//! Points at which a test can kill this process, and a clock that a test can shift. Compiled only with the feature
+//! `fail-points`; the released binary contains none of it.
 //!
-//! The variable `HAPAX_FAULTS` names a folder. The file `kill` in it, such as `accept.after_store 3`, ends the process
-//! with SIGKILL when that point is reached for the third time; the file `clock` moves the wall clock by its seconds.
+//! The variable `HAPAX_FAULTS` names a folder. Its file `kill`, for example `accept.after_store 3`, ends the process
+//! with SIGKILL the third time that point is reached. Its file `clock` shifts the wall clock by the number of seconds
+//! in it.
 
 mod clock;
 mod kill;
@@ -12,23 +13,23 @@ use std::path::PathBuf;
 pub use clock::MovableClock;
 pub use kill::listen;
 
-/// The variable that names the folder.
+/// The environment variable that names the folder.
 pub const FOLDER: &str = "HAPAX_FAULTS";
-/// The file that says where to die.
+/// The file that says at which point to kill the process.
 pub const KILL_FILE: &str = "kill";
-/// The file that says how far the wall clock is off, in seconds.
+/// The file with the wall clock's offset, in seconds.
 pub const CLOCK_FILE: &str = "clock";
 
-/// A place in the code where a crash matters.
+/// A point in the code where a crash matters.
 #[derive(Clone, Copy, Debug)]
 pub struct FailPoint {
-    /// As it is written in the code.
+    /// The name, as in the code.
     pub name: &'static str,
-    /// What a crash there leaves behind.
+    /// The state that a crash at this point leaves behind.
     pub leaves: &'static str,
 }
 
-/// Every point there is, in the order of an event's way.
+/// Every fail point, in the order in which an event reaches them.
 pub const ALL: [FailPoint; 21] = [
     point(
         "accept.before_store",

@@ -1,4 +1,4 @@
-//! The connections to destinations: bounded keep-alive pools, TLS where the URL asks for it.
+//! Connections to destinations: bounded keep-alive pools, with TLS where the URL asks for it.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -20,11 +20,11 @@ use super::guard::{Guard, Rows};
 use super::lookup::Lookup;
 use hapax_config::AllowedTargets;
 
-/// Idle connections that are kept to one host.
+/// Idle connections kept per host.
 const IDLE_CONNECTIONS_MAX: usize = 64;
-/// How long an idle connection is kept: shorter than most servers keep theirs.
+/// How long an idle connection is kept. Shorter than most servers keep theirs.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Bytes of the head of an answer.
+/// The largest response head, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 type Pool = legacy::Client<HttpsConnector<GuardedConnector>, Full<Bytes>>;
@@ -36,16 +36,15 @@ pub struct Client {
     lookup: Lookup,
     tls: ClientConfig,
     schemes: Schemes,
-    /// Where this process listens.
+    /// The addresses on which this process listens.
     listeners: Vec<SocketAddr>,
 }
 
-/// TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("TLS could not be set up: {0}")]
 pub struct TlsError(#[from] rustls::Error);
 
-/// Which URLs are called.
+/// The URL schemes that a client accepts.
 #[derive(Clone, Copy, Debug)]
 enum Schemes {
     HttpOrHttps,
@@ -53,18 +52,18 @@ enum Schemes {
 }
 
 impl Client {
-    /// A client that finds hosts with `lookup`.
+    /// A client that resolves hosts with `lookup`.
     pub fn new(lookup: Lookup) -> Result<Self, TlsError> {
         let roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
         Self::trusting(roots, lookup, Schemes::HttpOrHttps)
     }
 
-    /// A client for TLS alone, that believes these authorities and no others.
+    /// A client that uses only TLS and trusts only these authorities.
     pub fn with_roots(lookup: Lookup, roots: RootCertStore) -> Result<Self, TlsError> {
         Self::trusting(roots, lookup, Schemes::HttpsOnly)
     }
 
-    /// The same with more authorities, and connections of its own.
+    /// The same client with additional authorities and a separate connection pool.
     pub fn trusting_also(&self, authorities: Vec<CertificateDer<'static>>) -> Result<Self, TlsError> {
         let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
         for authority in authorities {
@@ -88,15 +87,15 @@ impl Client {
         })
     }
 
-    /// Of a process that listens here.
+    /// Sets the addresses on which this process listens.
     #[must_use]
     pub fn listening_on(mut self, listeners: Vec<SocketAddr>) -> Self {
         self.listeners = listeners;
         self
     }
 
-    /// A client for the URLs of an outbox's rows. Its connections are its own: one that was made for a destination of the
-    /// configuration may lead where no row may.
+    /// A client for the URLs in an outbox's rows. It has its own pool, because a connection that was opened for a
+    /// configured destination may lead to an address that rows must not reach.
     #[must_use]
     pub fn for_rows(&self, outbox: &str, allowed: &AllowedTargets) -> Self {
         let guard = Guard::Rows(Arc::new(Rows {

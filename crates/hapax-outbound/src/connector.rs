@@ -1,5 +1,5 @@
-//! TCP connections to destinations. Every address is judged before it is connected to, whether it stands in the URL or
-//! behind a name, and even if it is one of several that a name has.
+//! TCP connections to destinations. Every address is checked before connecting, whether it comes from the URL or from
+//! resolving a name, and if a name has several addresses, each of them is checked.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -17,13 +17,13 @@ use tower_service::Service;
 use super::guard::Guard;
 use super::lookup::Lookup;
 
-/// How long a connection may take to be made.
+/// The time allowed for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-/// Makes connections that its guard lets pass.
+/// Opens only connections that its guard permits.
 #[derive(Clone, Debug)]
 pub(crate) struct GuardedConnector {
     pub lookup: Lookup,
@@ -41,7 +41,7 @@ impl Service<Uri> for GuardedConnector {
 
     fn call(&mut self, url: Uri) -> Self::Future {
         let port = port_of(&url);
-        // An address in the URL never meets the resolver.
+        // The resolver never sees an address that is written in the URL.
         let literal: Option<IpAddr> = bare_host(&url).parse().ok();
         let judged = literal.map_or(Ok(()), |ip| {
             self.guard.check(bare_host(&url), SocketAddr::new(ip, port))
@@ -60,13 +60,13 @@ impl Service<Uri> for GuardedConnector {
     }
 }
 
-/// The name of a URL's host, or its address without brackets.
+/// The host name in a URL, or its address without brackets.
 fn bare_host(url: &Uri) -> &str {
     let host = url.host().unwrap_or_default();
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// The port that a URL means.
+/// The port in a URL, or its scheme's default.
 fn port_of(url: &Uri) -> u16 {
     let default = if url.scheme_str() == Some("https") {
         443
@@ -76,7 +76,7 @@ fn port_of(url: &Uri) -> u16 {
     url.port_u16().unwrap_or(default)
 }
 
-/// Looks a name up and refuses it if any of its addresses may not be called.
+/// Resolves a name and refuses it if any of its addresses may not be called.
 #[derive(Clone, Debug)]
 struct Resolver {
     connector: GuardedConnector,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use hapax_config::AllowedTargets;
 
-    /// A name that was good once is judged again at the next connection: its owner can change where it leads.
+    /// A name is checked again for every new connection, because its owner can change where it points.
     #[tokio::test]
     async fn a_name_is_judged_at_every_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

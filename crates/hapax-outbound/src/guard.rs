@@ -1,9 +1,9 @@
-//! Which addresses a client may call, judged when a connection is made: a name is only as good as what it resolves to at
-//! that moment.
+//! Which addresses a client may call. They are checked when a connection is made, because a name is only as safe as the
+//! address it resolves to at that moment.
 //!
-//! Destinations that the operator configured may be anywhere but at a forbidden address. URLs that come from data, as those
-//! of an outbox's rows do, lead to the public Internet and to what the operator allowed, and never to Hapax itself: the
-//! right to write a row must not give access to everything that this process can reach.
+//! Destinations that the operator configured may be at any address that is not forbidden. URLs that come from data,
+//! such as an outbox's rows, may lead only to the public Internet and to targets that the operator allowed, and never
+//! to Hapax itself: permission to write a row must not give access to everything that this process can reach.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use std::sync::Arc;
 use hapax_config::AllowedTargets;
 use hapax_config::address::{is_forbidden, is_not_public, normal};
 
-/// What a client may call.
+/// Which addresses a client may call.
 #[derive(Clone, Debug)]
 pub(crate) enum Guard {
-    /// What the operator configured.
+    /// Any that is not forbidden: the operator configured the destination.
     Configured,
-    /// What the rows of an outbox name.
+    /// Those that an outbox's rows may name.
     Rows(Arc<Rows>),
 }
 
 #[derive(Debug)]
 pub(crate) struct Rows {
-    /// The name of the outbox.
+    /// The outbox's name.
     pub outbox: String,
     pub allowed: AllowedTargets,
-    /// Where this process listens.
+    /// The addresses on which this process listens.
     pub listeners: Vec<SocketAddr>,
 }
 
-/// An address may not be called.
+/// An address that may not be called.
 #[derive(Debug, thiserror::Error)]
 #[error("the destination's host leads to {address}, which may not be called: {reason}")]
 pub struct Blocked {
@@ -38,7 +38,7 @@ pub struct Blocked {
 }
 
 impl Guard {
-    /// Whether `host`, which has this address, may be called.
+    /// Whether `host`, which resolved to this address, may be called.
     pub(crate) fn check(&self, host: &str, address: SocketAddr) -> Result<(), Blocked> {
         match self.reason(host, address) {
             None => Ok(()),
@@ -76,7 +76,7 @@ fn reaches(listener: SocketAddr, address: SocketAddr) -> bool {
         && (normal(listener.ip()) == ip || (listener.ip().is_unspecified() && is_of_this_machine(ip)))
 }
 
-/// Only an address of this machine can be bound.
+/// A socket can be bound only to an address of this machine.
 fn is_of_this_machine(ip: IpAddr) -> bool {
     ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Calls to others: the one HTTP client, which addresses it may reach, and the TLS that it speaks.
+//! Outgoing calls: the one HTTP client, the addresses it may reach, and its TLS settings.
 
 pub mod client;
 pub(crate) mod connector;
@@ -8,10 +8,10 @@ pub mod tls;
 
 use std::error::Error as StdError;
 
-/// Bytes of an error's words that are kept.
+/// The longest error message kept, in characters.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// The whole chain of causes, each once.
+/// The error and its chain of causes, each once.
 pub fn words(error: &(dyn StdError + 'static)) -> String {
     let mut words = String::new();
     let mut cause = Some(error);

@@ -1,4 +1,4 @@
-//! How names of hosts are looked up.
+//! Resolves host names.
 
 use std::future::Future;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 type Addresses = io::Result<Vec<SocketAddr>>;
 type Found = Pin<Box<dyn Future<Output = Addresses> + Send>>;
 
-/// How names are looked up.
+/// Resolves host names.
 #[derive(Clone)]
 pub struct Lookup(Arc<dyn Fn(String) -> Found + Send + Sync>);
 
@@ -22,7 +22,7 @@ impl Lookup {
         })
     }
 
-    /// Any other, such as a fixed table.
+    /// Any other resolver, such as a fixed table.
     pub fn by<F, R>(find: F) -> Self
     where
         F: Fn(String) -> R + Send + Sync + 'static,

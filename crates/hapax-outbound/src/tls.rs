@@ -1,7 +1,8 @@
-//! TLS to a service of ours: whose certificates are believed, and which certificate is shown.
+//! TLS to a Hapax service: which certificates are trusted and which one is presented.
 //!
-//! Where the address comes from the configuration of a service on this machine, so does its certificate: exactly that one
-//! is believed, whatever names it is for. So `hapax health` works in a container that knows nothing but the configuration.
+//! If the address comes from the configuration of a service on this machine, so does its certificate. Exactly that
+//! certificate is trusted, regardless of the names it is issued for, so that `hapax health` works in a container that
+//! has only the configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,32 +14,31 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// How to meet a service by TLS.
+/// How to connect to a service over TLS.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
-    /// Whose certificates are believed.
     pub trust: Trust,
-    /// A file with our own certificate and its key, for a service that asks for one.
+    /// A file with our certificate and its key, for a service that asks for one.
     pub identity: Option<PathBuf>,
 }
 
-/// Whose certificates are believed.
+/// Which certificates are trusted.
 #[derive(Clone, Debug, Default)]
 pub enum Trust {
-    /// Those of the public authorities.
+    /// Those issued by public authorities.
     #[default]
     Public,
-    /// Those of the authorities in this file.
+    /// Those issued by the authorities in this file.
     Authorities(PathBuf),
-    /// The one in this file, which the service itself reads.
+    /// Only the one in this file, which the service itself uses.
     Exactly(PathBuf),
 }
 
 impl Tls {
-    /// What rustls needs to know.
+    /// The rustls client configuration.
     ///
     /// # Errors
-    /// When a file cannot be read, in words for people.
+    /// When a file cannot be read, with a message for people.
     pub fn config(&self) -> Result<ClientConfig, String> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -84,7 +84,7 @@ impl Trust {
     }
 }
 
-/// At least one.
+/// The certificates in a file; at least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match found {
@@ -98,7 +98,7 @@ fn unreadable(what: &str, path: &Path, why: &dyn std::fmt::Display) -> String {
     format!("no {what} can be read from {}: {why}", path.display())
 }
 
-/// Believes one certificate, by whatever name it is met. Its holder still has to prove that it has the key.
+/// Trusts one certificate under any name. The server must still prove that it holds the key.
 #[derive(Debug)]
 struct Exactly {
     certificate: CertificateDer<'static>,
