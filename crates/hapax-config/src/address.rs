@@ -1,8 +1,8 @@
-//! Which addresses no delivery may go to.
+//! Addresses that deliveries may not go to.
 //!
-//! Destinations of the configuration may be on loopback and in private ranges: that is where handlers live. What is refused
-//! has no handler behind it, or hands out the machine's credentials to any caller. A URL that comes from data may only
-//! lead to the public Internet.
+//! A configured destination may be on loopback or in a private range: that is where handlers live. The refused
+//! addresses have no handler behind them, or give the machine's credentials to any caller. A URL that comes from data
+//! may lead only to the public Internet.
 
 mod public;
 
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use public::is_not_public;
 
-/// Why nothing may be delivered to this address; `None` if it may.
+/// Why nothing may be delivered to this address; `None` if it is allowed.
 pub fn is_forbidden(ip: IpAddr) -> Option<&'static str> {
     match normal(ip) {
         IpAddr::V4(ip) => forbidden_v4(ip),
@@ -18,7 +18,7 @@ pub fn is_forbidden(ip: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// The address that is meant: the IPv4 one, where an IPv6 address only stands for it.
+/// The address that is really meant: for an IPv6 address that only represents an IPv4 one, the IPv4 address.
 pub fn normal(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(_) => ip,
@@ -56,8 +56,8 @@ fn forbidden_v6(ip: Ipv6Addr) -> Option<&'static str> {
     }
 }
 
-/// The IPv4 address inside an IPv6 one: mapped (`::ffff:a.b.c.d`), translated (`64:ff9b::a.b.c.d`), 6to4 (`2002:…`)
-/// or compatible (`::a.b.c.d`). Each of them reaches the same host on some network.
+/// The IPv4 address inside an IPv6 one: mapped (`::ffff:a.b.c.d`), translated (`64:ff9b::a.b.c.d`), 6to4 (`2002:…`) or
+/// compatible (`::a.b.c.d`). Each form reaches the same host on some network.
 fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();
@@ -65,7 +65,7 @@ fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
         Some(Ipv4Addr::new(a, b, c, d))
     };
     match ip.segments() {
-        // `::` and `::1` are addresses of their own.
+        // `::` and `::1` are IPv6 addresses in their own right.
         [0, 0, 0, 0, 0, 0, 0, 0..=1] => None,
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]

@@ -18,55 +18,49 @@ const COUNT: RangeInclusive<u32> = 0..=1_000_000_000;
 const LONG: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(30 * 86_400);
 const RESOLVE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
-/// Each is sent every message.
+/// Every receiver is sent every message.
 const RECEIVERS_MAX: usize = 16;
 
-/// What is alerted on, and who is told.
+/// Alert rules and receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alerts {
-    /// Above which figure a rule fires, in its unit; a rule that is not there is switched off.
+    /// The limit above which each rule fires, in the rule's unit. A rule that is missing is switched off.
     pub limits: BTreeMap<Rule, f64>,
-    /// How long no one may have found it true before it is over.
+    /// An alert is resolved when its rule has not been found true for this long.
     pub resolve_after: Duration,
-    /// Who is told, by name.
     pub receivers: BTreeMap<String, Receiver>,
 }
 
-/// Someone who is told.
+/// An alert receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receiver {
-    /// How.
     pub kind: ReceiverKind,
-    /// How long telling may take.
+    /// How long sending one message may take.
     pub timeout: Duration,
 }
 
-/// How someone is told. A URL is a secret: whoever knows it can write to the channel.
+/// How a receiver is notified. A URL is a secret: anyone who knows it can write to the channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReceiverKind {
-    /// A request in the shape that Slack takes.
-    Slack {
-        /// Where to.
-        url: Secret,
-    },
-    /// A request by Standard Webhooks.
+    /// A request in Slack's format.
+    Slack { url: Secret },
+    /// A request that follows Standard Webhooks.
     Webhook {
-        /// Where to.
         url: Secret,
-        /// Signs it.
+        /// Signs the request.
         secret: Option<Secret>,
     },
     /// A program that is run.
     Command {
-        /// The program and its arguments; at least one.
+        /// The program and its arguments; at least one element.
         argv: Vec<String>,
-        /// What it has of this process's environment.
+        /// The environment variables passed to it.
         env: CommandEnv,
     },
 }
 
 impl ReceiverKind {
-    /// As it is written in the file.
+    /// The kind as written in the file.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Slack { .. } => "slack",
@@ -76,7 +70,7 @@ impl ReceiverKind {
     }
 }
 
-/// The figure above which a rule fires unless the file says otherwise, in its unit.
+/// A rule's default limit, in its unit.
 pub(super) const fn default_limit(rule: Rule) -> f64 {
     match rule {
         Rule::DedupeRate => 0.5,
@@ -115,7 +109,7 @@ pub(super) fn read(mut section: Section<'_, '_, '_>) -> Alerts {
     }
 }
 
-/// None: the rule is switched off.
+/// `None` if the rule is switched off.
 fn limit(section: &mut Section<'_, '_, '_>, rule: Rule) -> Option<f64> {
     debug_assert!(ALERTS.has(rule.as_str()));
     let (name, default) = (rule.as_str(), default_limit(rule));
@@ -132,7 +126,7 @@ fn limit(section: &mut Section<'_, '_, '_>, rule: Rule) -> Option<f64> {
 }
 
 fn read_receiver(mut section: Section<'_, '_, '_>) -> Option<Receiver> {
-    // Everything is read whatever the kind is, so that a mistake in any of it is reported now.
+    // All keys are read for every kind, so that a mistake in any of them is reported now.
     let url = section.secret("url");
     let secret = section.secret("secret");
     let command = section.texts("command");
@@ -171,7 +165,7 @@ fn read_url(section: &mut Section<'_, '_, '_>, url: Option<Secret>) -> Option<Se
         section.missing("url", "write it like \"env:ALERTS_URL\"");
     }
     let url = url?;
-    // What is wrong with it is not quoted: it is a secret.
+    // The message does not quote the URL, because it is a secret.
     if http_url(url.expose()).is_err() {
         section.problem(
             "url",

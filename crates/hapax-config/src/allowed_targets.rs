@@ -1,4 +1,4 @@
-//! `allow_targets`: which addresses that are not public the rows of an outbox may name.
+//! `allow_targets`: the non-public addresses that an outbox's rows may name.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,19 +9,18 @@ use super::network::{Network, NetworkError};
 use super::section::Section;
 
 const LIST_MAX: usize = 256;
-/// The longest name of a host (RFC 1035).
+/// The longest host name (RFC 1035).
 const HOST_BYTES_MAX: usize = 253;
 
 /// Targets that rows may name although they are not on the public Internet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedTargets(Vec<AllowedTarget>);
 
-/// One entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AllowedTarget {
     /// Every host with an address in this range.
     Network(Network),
-    /// This host, wherever its name leads; in lower case.
+    /// This host, whatever it resolves to; in lower case.
     Host(String),
 }
 
@@ -35,7 +34,7 @@ impl AllowedTargets {
         })
     }
 
-    /// From texts as they are written; the first mistake.
+    /// Parses the entries of the list; the error describes the first mistake.
     pub fn parse(texts: &[&str]) -> Result<Self, String> {
         texts
             .iter()
@@ -44,7 +43,7 @@ impl AllowedTargets {
             .map(Self)
     }
 
-    /// As they are written.
+    /// The entries as written in the file.
     pub(super) fn as_written(&self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
     }

@@ -1,4 +1,4 @@
-//! The checks that look at several tables at once.
+//! Checks that involve several tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,10 +11,12 @@ use super::{Config, Kind, SqlUrl, StoreUrl};
 use hapax_api::duration::format_duration;
 use hapax_api::size::format_size;
 
-/// How much longer than the ledger an inbox remembers, at least: a replay at the window's end may wait this long.
+/// How much longer than the ledger an inbox must remember, at least. A replay at the end of the window may wait this
+/// long.
 const LATE_REPLAY: Duration = Duration::from_secs(86_400);
 
-/// Reports what does not fit together. `declared` are the names of all destinations, those with problems too.
+/// Reports settings that contradict each other. `declared` holds the names of all destinations, including those with
+/// problems.
 pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
     bodies(config, report);
     routes(config, declared, report);
@@ -28,7 +30,7 @@ pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Rep
     command_env::check(config, report);
 }
 
-/// A body that no limit of memory leaves room for could never be delivered.
+/// A body that exceeds the memory limits could never be delivered.
 fn bodies(config: &Config, report: &mut Report<'_>) {
     let room = config.server.limits.body_bytes_max();
     let servers = ("server.body_limit".to_owned(), config.server.body_limit);
@@ -49,7 +51,7 @@ fn bodies(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// Only Redis answers before its replicas have an event.
+/// Only Redis answers before its replicas have stored an event.
 fn only_on_redis(config: &Config, report: &mut Report<'_>) {
     let why = match &config.store.url {
         StoreUrl::Redis(_) => return,
@@ -65,7 +67,7 @@ fn only_on_redis(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// Lanes join shards that are on different masters. A failover may lose the last moments of one and not of the other.
+/// A lane spans shards on different masters. A failover may lose the last writes of one master but not of another.
 fn never_on_a_cluster(config: &Config, report: &mut Report<'_>) {
     if !config.store.url.is_redis_cluster() {
         return;
@@ -82,7 +84,7 @@ fn never_on_a_cluster(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// A secret that a sender hands over is stored, and never as it is.
+/// A secret that a provider sends in its handshake is stored, and must be stored encrypted.
 fn handed_over(config: &Config, report: &mut Report<'_>) {
     for (name, source) in &config.sources {
         if source.hands_secrets_over() && config.store.encryption.is_none() {
@@ -110,7 +112,7 @@ fn routes(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
     }
 }
 
-/// Two destinations with one id would share their idempotency keys, and one of them would miss events.
+/// Two destinations with one id would share idempotency keys, and one of them would miss events.
 fn destination_ids(config: &Config, report: &mut Report<'_>) {
     let mut first_with: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, destination) in &config.destinations {
@@ -125,7 +127,8 @@ fn destination_ids(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// An event is accepted once per scope, through whichever source comes first: both must lead to the same places.
+/// An event is accepted once per scope, through the source that receives it first, so all sources of a scope must have
+/// the same destinations.
 fn shared_scopes(config: &Config, report: &mut Report<'_>) {
     let mut first_with: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, source) in &config.sources {
@@ -154,7 +157,7 @@ fn shared_scopes(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// An inbox that forgets before a late replay has run would let an event through a second time.
+/// An inbox that forgets an event before a late replay has run would let it take effect twice.
 fn inboxes(config: &Config, report: &mut Report<'_>) {
     for (name, destination) in &config.destinations {
         let Kind::Sql(sql) = &destination.kind else {
@@ -172,7 +175,7 @@ fn inboxes(config: &Config, report: &mut Report<'_>) {
         let windows = sources
             .filter(|source| source.deliver_to.contains(name))
             .map(|source| source.ledger_window)
-            // A row of an outbox may name any destination.
+            // An outbox row may name any destination.
             .chain(config.outboxes.values().map(|_| OUTBOX_LEDGER_WINDOW));
         let least = windows.max().map(|window| (window, window + LATE_REPLAY));
         if let Some((window, least)) = least.filter(|(_, least)| *least > sql.inbox_retention) {

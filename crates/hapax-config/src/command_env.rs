@@ -1,4 +1,5 @@
-//! `env`: what a command is given of the environment of this process, which holds every secret. All else stays here.
+//! `env`: which environment variables a command inherits. This process's environment holds every secret, so all other
+//! variables are withheld.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +10,22 @@ use super::report::Report;
 use super::section::Section;
 use super::{Config, Kind, ReceiverKind};
 
-/// What programs need to find others, and to write times and texts as this machine does.
+/// The variables that programs need to find other programs and to use this machine's locale and time zone.
 const DEFAULT: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
-/// What Hapax itself tells a command, and where its own settings are.
+/// The prefix of the variables that Hapax sets for a command, and of its own settings.
 const OURS: &str = "HAPAX_";
 const LIST_MAX: usize = 256;
 
-/// The variables that a command starts with, beside those that tell it of the event.
+/// The variables that a command inherits, in addition to those that describe the event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandEnv {
     names: Vec<String>,
-    /// Those of them that are set.
+    /// The variables that are set.
     values: Vec<(String, Secret)>,
 }
 
 impl CommandEnv {
-    /// What a command is given unless its table says otherwise.
+    /// The variables that a command inherits by default.
     pub fn usual(environment: &Environment) -> Self {
         let value = |name: &&str| Some(((*name).to_owned(), Secret::new(environment.get(name).ok()?)));
         Self {
@@ -33,12 +34,10 @@ impl CommandEnv {
         }
     }
 
-    /// The names that are passed on.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The variables.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values
             .iter()
@@ -89,7 +88,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reports commands that would be given a secret of this configuration.
+/// Reports commands that would inherit one of this configuration's secrets.
 pub(super) fn check(config: &Config, report: &mut Report<'_>) {
     let secrets: BTreeSet<String> = report.origins.secret_variables().map(ToOwned::to_owned).collect();
     let destinations = config

@@ -25,73 +25,68 @@ const BACKOFF_FIRST: RangeInclusive<Duration> = Duration::from_millis(1)..=Durat
 const BACKOFF_CAP: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(7 * 86_400);
 pub(super) const CONCURRENCY: RangeInclusive<u32> = 1..=1024;
 pub(super) const MAX_ATTEMPTS: RangeInclusive<u32> = 1..=100;
-/// How many patterns `events`, and how many arguments `command` may have.
+/// The most patterns in `events`, and the most arguments in `command`.
 const LIST_MAX: usize = 256;
 
-/// One receiver.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// Its name.
     pub name: String,
     /// Its stable identity.
     pub id: DestinationId,
-    /// What it is.
     pub kind: Kind,
-    /// Which events it wants.
+    /// The events to deliver to it.
     pub events: Events,
-    /// How long one attempt may take; less than the lease.
+    /// How long one attempt may take; shorter than the lease.
     pub timeout: Duration,
-    /// How many attempts run at once.
+    /// The most attempts in progress at once.
     pub concurrency: u32,
-    /// The most attempts.
+    /// The highest rate of attempts.
     pub rate_limit: Option<Rate>,
-    /// After how many failed attempts a delivery is dead.
+    /// After this many failed attempts a delivery is dead.
     pub max_attempts: u32,
-    /// How long to wait between attempts.
+    /// The wait between attempts.
     pub backoff: Backoff,
-    /// What makes a lane: events with the same value there run one at a time.
+    /// The field that defines lanes. Events with the same value are delivered one at a time.
     pub order_by: Option<Field>,
-    /// What a dead delivery does to its lane.
+    /// How a dead delivery affects its lane.
     pub on_dead: OnDead,
-    /// How long a worker holds a delivery.
+    /// How long a worker may hold a delivery.
     pub lease: Duration,
 }
 
-/// What a destination is.
+/// The kind of a destination.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// A URL that is sent a request.
+    /// A URL that receives a request.
     Http {
-        /// Where to.
         url: http::Uri,
-        /// Signs the request by Standard Webhooks.
+        /// Signs the request as in Standard Webhooks.
         secret: Option<Secret>,
-        /// How `Idempotency-Key` is written.
         key_form: KeyForm,
     },
     /// A program that is run.
     Command {
-        /// The program and its arguments; at least one.
+        /// The program and its arguments; at least one element.
         argv: Vec<String>,
-        /// What it has of this process's environment.
+        /// The environment variables passed to it.
         env: CommandEnv,
     },
-    /// Statements that are run in a transaction.
+    /// SQL statements that are run in a transaction.
     Sql(Box<Sql>),
 }
 
-/// How `Idempotency-Key` is written.
+/// The format of `Idempotency-Key`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyForm {
-    /// The key alone, as the receivers of today compare it.
+    /// The key alone, which is what receivers compare today.
     #[default]
     Plain,
-    /// In quotes: a string of structured fields, as the IETF's draft asks.
+    /// In quotes: a structured-field string, as the IETF draft requires.
     Quoted,
 }
 
 impl KeyForm {
-    /// As it is written in the configuration.
+    /// The format as written in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -146,7 +141,7 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Desti
     })
 }
 
-/// Events of a `sql` destination share transactions: more of them in progress means fewer commits.
+/// Events of a `sql` destination share transactions: the more are in progress, the fewer commits are needed.
 const fn concurrency_of(kind: Option<&Kind>) -> u32 {
     match kind {
         Some(Kind::Sql(_)) => 128,
@@ -155,7 +150,7 @@ const fn concurrency_of(kind: Option<&Kind>) -> u32 {
 }
 
 fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
-    // Everything is read whatever the kind is, so that a mistake in any of it is reported now.
+    // All keys are read for every kind, so that a mistake in any of them is reported now.
     let url = section.reference("url");
     let secret = section.secret("secret");
     let key_form = read_key_form(section);
@@ -262,7 +257,7 @@ fn refuse_others(section: &mut Section<'_, '_, '_>, kind: &str, others: &[&str])
     }
 }
 
-/// Outgoing requests are signed by Standard Webhooks; a secret that cannot sign is found now.
+/// Outgoing requests are signed as in Standard Webhooks. A secret that cannot sign is reported now.
 pub(super) fn check_signing_secret(section: &mut Section<'_, '_, '_>, secret: Option<&Secret>) {
     let standard = catalogue::get("standard-webhooks").and_then(|standard| standard.proof.scheme());
     let (Some(secret), Some(scheme)) = (secret, standard) else {
@@ -309,7 +304,7 @@ fn order_by(text: &str) -> Result<Field, String> {
     let field: Field = text
         .parse()
         .map_err(|error: hapax_verify::SetupError| error.to_string())?;
-    // A hash of the body is different for every event: every lane would hold one.
+    // A hash of the body differs for every event, so every lane would hold just one.
     let orders = |place: &ValuePath| {
         matches!(
             place,

@@ -1,6 +1,6 @@
-//! `.env`: variables for development, beside `hapax.toml`. One `NAME=value` on each line.
+//! `.env`: variables for development, next to `hapax.toml`. One `NAME=value` per line.
 //!
-//! Values are taken as they stand: nothing in them is replaced, since a secret may contain any character.
+//! Values are taken literally and nothing in them is expanded, because a secret may contain any character.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,14 +11,14 @@ use super::secret::{KeptSecrets, SecretError};
 
 const FILE: &str = ".env";
 
-/// What a `.env` sets.
+/// The variables that a `.env` file sets.
 #[derive(Clone)]
 pub(super) struct Dotenv {
     pub(super) path: PathBuf,
     pub(super) variables: BTreeMap<String, OsString>,
 }
 
-/// The file beside this configuration; nothing if there is none. It is watched like a secret.
+/// The `.env` file next to this configuration; `None` if there is none. It is watched like a secret.
 pub(super) fn read_beside(config: &Path, kept: &KeptSecrets) -> Result<Option<Dotenv>, ConfigError> {
     let path = config.with_file_name(FILE);
     let invalid = |line, message: String| ConfigError::Invalid {
@@ -42,7 +42,8 @@ pub(super) fn read_beside(config: &Path, kept: &KeptSecrets) -> Result<Option<Do
     Ok(Some(Dotenv { path, variables }))
 }
 
-/// The variables, or the line that is wrong. The line itself is never shown: a secret stands in it.
+/// The variables, or the number of the invalid line and the reason. The line itself is never shown, because it contains
+/// a secret.
 fn parse(text: &str) -> Result<BTreeMap<String, OsString>, (usize, String)> {
     let mut variables = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
@@ -71,7 +72,7 @@ fn is_name(name: &str) -> bool {
     name.bytes().all(plain) && name.starts_with(|first: char| !first.is_ascii_digit())
 }
 
-/// A value without its quotes and the comment behind it.
+/// A value without its quotes and without a trailing comment.
 fn read_value(text: &str) -> Option<String> {
     for quote in ['\'', '"'] {
         let Some(quoted) = text.strip_prefix(quote) else {

@@ -1,4 +1,4 @@
-//! `store.encryption_keys`: what the store is encrypted with.
+//! `store.encryption_keys`: the keys that encrypt the store.
 
 use hapax_core::Secret;
 use hapax_seal::{KEY_BYTES_MIN, Keys, Writes};
@@ -7,13 +7,14 @@ use super::environment::Environment;
 use super::secret::resolve_secret;
 use super::section::Section;
 
-/// The word in the place of the first key while replicas learn the keys, or forget them: nothing new is encrypted.
+/// The word that takes the place of the first key while keys are rolled out to replicas or withdrawn. No new data is
+/// encrypted.
 const PLAIN: &str = "plain";
 
-/// Most keys: every one is tried at the start.
+/// The most keys: each of them is tried at startup.
 const KEYS_MAX: usize = 8;
 
-/// The keys of a store.
+/// A store's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encryption {
     writes: Writes,
@@ -21,22 +22,21 @@ pub struct Encryption {
 }
 
 impl Encryption {
-    /// The keys, made ready. There is at least one.
+    /// The keys, ready for use; there is always at least one.
     pub fn keys(&self) -> Option<Keys> {
         Keys::new(self.writes, &self.keys)
     }
 
-    /// How many keys there are.
     pub fn key_count(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether nothing new is encrypted.
+    /// Whether new data is written unencrypted.
     pub fn writes_plain(&self) -> bool {
         self.writes == Writes::Plain
     }
 
-    /// From references as a flag has them, such as `env:NEW,env:OLD`; none for `plain` alone.
+    /// From references as given in a flag, such as `env:NEW,env:OLD`; `None` for `plain` alone.
     pub fn from_references(references: &[String], environment: &Environment) -> Result<Option<Self>, String> {
         let (writes, references) = split(references);
         let resolve = |reference: &String| {
@@ -48,7 +48,7 @@ impl Encryption {
     }
 }
 
-/// Reads the key of a `[store]`.
+/// Reads `encryption_keys` of `[store]`.
 pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Encryption> {
     let references = section.texts("encryption_keys").unwrap_or_default();
     if references.len() > KEYS_MAX {
@@ -84,7 +84,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Encryption> {
     (!keys.is_empty()).then_some(Encryption { writes, keys })
 }
 
-/// Whether the first key writes, and the keys.
+/// Whether new data is encrypted, and the references to the keys.
 fn split(references: &[String]) -> (Writes, &[String]) {
     match references.split_first() {
         Some((first, rest)) if first == PLAIN => (Writes::Plain, rest),

@@ -1,4 +1,4 @@
-//! The environment: the one place where it is read. For development, `.env` beside the configuration adds to it.
+//! The only place where the environment is read. For development, `.env` next to the configuration adds to it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,11 +9,11 @@ use super::dotenv::{self, Dotenv};
 use super::problem::ConfigError;
 use super::secret::{ENVIRONMENT_OF_COMMANDS, KeptSecrets};
 
-/// The environment's variables, as they were when the process asked.
+/// The environment variables, as they were when this value was created.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, OsString>,
-    /// What `.env` adds.
+    /// The variables that `.env` adds.
     dotenv: Option<Dotenv>,
     kept: KeptSecrets,
 }
@@ -26,15 +26,15 @@ pub(super) enum NoVariable {
 }
 
 impl Environment {
-    /// The environment of this process, and what the `.env` beside this configuration adds to it.
+    /// This process's environment, plus the `.env` next to this configuration.
     ///
     /// # Errors
-    /// When there is a `.env` that cannot be used.
+    /// When a `.env` exists that cannot be used.
     pub fn beside(config: &Path) -> Result<Self, ConfigError> {
         Self::beside_keeping(config, KeptSecrets::default())
     }
 
-    /// The same, with what files and commands said last.
+    /// The same, with the values last read from files and commands.
     pub(super) fn beside_keeping(config: &Path, kept: KeptSecrets) -> Result<Self, ConfigError> {
         Ok(Self {
             dotenv: dotenv::read_beside(config, &kept)?,
@@ -43,7 +43,7 @@ impl Environment {
         })
     }
 
-    /// The environment of this process alone.
+    /// This process's environment, without `.env`.
     pub fn of_process() -> Self {
         let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Self {
@@ -61,17 +61,17 @@ impl Environment {
         }
     }
 
-    /// The `.env` that was read, if there is one.
+    /// The `.env` file that was read, if any.
     pub fn dotenv(&self) -> Option<&Path> {
         self.dotenv.as_ref().map(|dotenv| dotenv.path.as_path())
     }
 
-    /// The value of a variable, where it is text.
+    /// The value of a variable; `None` if it is not set or is not UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name).ok()
     }
 
-    /// The value of a variable. The process's own wins over `.env`.
+    /// The value of a variable. The process's environment takes precedence over `.env`.
     pub(super) fn get(&self, name: &str) -> Result<&str, NoVariable> {
         let added = || self.dotenv.as_ref().and_then(|dotenv| dotenv.variables.get(name));
         let value = self
@@ -82,7 +82,7 @@ impl Environment {
         value.to_str().ok_or(NoVariable::NotUtf8)
     }
 
-    /// The variables that begin with `prefix`, with what follows it.
+    /// The variables that begin with `prefix`: the full name, and the part after the prefix.
     pub(super) fn beginning_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let added = self.dotenv.iter().flat_map(|dotenv| dotenv.variables.keys());
         let added = added.filter(|name| !self.variables.contains_key(*name));
@@ -90,7 +90,8 @@ impl Environment {
         names.filter_map(move |name| name.strip_prefix(prefix).map(|rest| (name, rest)))
     }
 
-    /// What commands that print secrets get of it. Nothing of `.env`: that is for this process alone.
+    /// The variables that commands printing secrets inherit. None of them come from `.env`, which is for this process
+    /// only.
     pub(super) fn of_commands(&self) -> impl Iterator<Item = (&str, &OsStr)> {
         let variables = self.variables.iter();
         let named = variables.map(|(name, value)| (name.as_str(), value.as_os_str()));
@@ -103,7 +104,7 @@ impl Environment {
         })
     }
 
-    /// What files and commands said last.
+    /// The values last read from files and commands.
     pub(super) const fn kept(&self) -> &KeptSecrets {
         &self.kept
     }

@@ -1,16 +1,16 @@
-//! Which event types a destination wants.
+//! The event types that a destination receives.
 
 /// A filter on event types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Events {
-    /// All, those without a type too.
+    /// All events, including those without a type.
     All,
-    /// Those that fit any of the patterns; an event without a type fits none.
+    /// Events whose type matches any of the patterns. An event without a type matches none.
     Matching(Vec<EventPattern>),
 }
 
 impl Events {
-    /// Whether an event of this type is wanted.
+    /// Whether events of this type are delivered.
     pub fn wants(&self, event_type: Option<&str>) -> bool {
         match (self, event_type) {
             (Self::All, _) => true,
@@ -22,27 +22,27 @@ impl Events {
     }
 }
 
-/// A pattern such as `invoice.*`: a `*` stands for any text, dots included.
+/// A pattern such as `invoice.*`. A `*` matches any characters, including dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventPattern(String);
 
 impl EventPattern {
-    /// The longest pattern, in bytes: as long as an event type may be.
+    /// The longest pattern, in bytes: the maximum length of an event type.
     pub const BYTES_MAX: usize = 255;
 
-    /// A pattern; an empty one, or one that is too long, would fit nothing.
+    /// `None` if the pattern is empty or too long and so could never match.
     pub fn new(text: &str) -> Option<Self> {
         (1..=Self::BYTES_MAX)
             .contains(&text.len())
             .then(|| Self(text.to_owned()))
     }
 
-    /// The pattern as it was written.
+    /// The pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the type fits.
+    /// Whether the type matches.
     pub fn fits(&self, event_type: &str) -> bool {
         let Some((head, rest)) = self.0.split_once('*') else {
             return self.0 == event_type;
@@ -50,7 +50,8 @@ impl EventPattern {
         let Some(mut remaining) = event_type.strip_prefix(head) else {
             return false;
         };
-        // Each inner piece at its first place leaves the most for the pieces behind it; the last one ends the type.
+        // Matching each inner piece at its first occurrence leaves the most text for the pieces after it. The last
+        // piece must end the type.
         let mut pieces = rest.split('*');
         let tail = pieces.next_back().unwrap_or_default();
         for piece in pieces {

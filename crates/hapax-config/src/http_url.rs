@@ -1,4 +1,4 @@
-//! URLs that are called, and how they are shown: a path, a query or a user name may hold a token.
+//! URLs to call, and how they are displayed: a path, a query or a user name may contain a token.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use http::Uri;
 
 use super::address::is_forbidden;
 
-/// Reads a URL that requests are sent to. The reason of a refusal never quotes it: it may come from a secret.
+/// Parses a URL that requests are sent to. The error never quotes the URL, which may come from a secret.
 pub fn http_url(text: &str) -> Result<Uri, String> {
     let example = "write it like \"http://127.0.0.1:3000/webhooks\"";
     if text
@@ -44,12 +44,12 @@ pub fn http_url(text: &str) -> Result<Uri, String> {
     }
 }
 
-/// A URL without user name, password and query.
+/// A URL without its user name, password and query.
 pub fn shown_url(url: &Uri) -> String {
     format!("{}{}", origin_of(url), url.path())
 }
 
-/// The scheme, the host and the port of a URL: nothing that could be a token.
+/// A URL's scheme, host and port: no part that could be a token.
 pub fn origin_of(url: &Uri) -> String {
     let authority = url.authority().map_or("", http::uri::Authority::as_str);
     let host = authority.rsplit('@').next().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! `server.key_server`: a server on this machine that answers for the senders', in tests.
+//! `server.key_server`: a server on this machine that stands in for the providers' key servers in tests.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
 use http::Uri;
 
-/// A server on this machine that is asked for every key instead of the sender's own, for tests.
+/// A server on this machine that is asked for every key in place of the provider's own server, for tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyServer(String);
 
@@ -15,14 +15,13 @@ pub struct KeyServer(String);
 pub struct KeyServerError;
 
 impl KeyServer {
-    /// The same path at this server, behind the host that it would have been asked from.
+    /// This server's URL for a key: the original host, then the original path.
     pub fn instead_of(&self, uri: &Uri) -> Option<Uri> {
         format!("{}/{}{}", self.0, uri.host()?, uri.path_and_query()?)
             .parse()
             .ok()
     }
 
-    /// As it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

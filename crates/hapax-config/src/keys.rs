@@ -1,4 +1,4 @@
-//! Every key of `hapax.toml`, in one table: what the reader accepts is what the reference page shows.
+//! Every key of `hapax.toml`, in one table, so that the reference page shows exactly what the parser accepts.
 
 mod limits;
 mod oidc;
@@ -6,27 +6,21 @@ mod oidc;
 pub use limits::LIMITS;
 pub use oidc::OIDC;
 
-/// One key.
 #[derive(Debug)]
 pub struct Key {
-    /// Its name.
     pub name: &'static str,
-    /// What may stand there.
+    /// The values it accepts.
     pub kind: &'static str,
-    /// What holds if it is not there.
+    /// The value used if the key is missing.
     pub default: &'static str,
-    /// What it does.
     pub help: &'static str,
 }
 
-/// One kind of table.
 #[derive(Debug)]
 pub struct Table {
-    /// How its header is written.
+    /// The table's header, as written in the file.
     pub header: &'static str,
-    /// What it is for.
     pub help: &'static str,
-    /// Its keys.
     pub keys: &'static [Key],
 }
 
@@ -52,7 +46,7 @@ const COMMAND_ENV: Key = key(
     "`command`: which variables of the environment the program is given; it has no others but those that tell it what happened (`HAPAX_…`, `TRACEPARENT`). Variables that this file reads as secrets are refused.",
 );
 
-/// Keys of earlier releases: the table, the key, and what to write instead.
+/// Removed keys: the table, the key, and the replacement.
 pub(super) static GONE: [(&str, &str, &str); 1] = [(
     "[server]",
     "state_key",
@@ -60,7 +54,7 @@ pub(super) static GONE: [(&str, &str, &str); 1] = [(
      [\"env:HAPAX_STATE_KEY\"]`, and what it has sealed stays readable",
 )];
 
-/// The tables that may stand at the top.
+/// The top-level tables.
 pub static TOP: Table = Table {
     header: "hapax.toml",
     help: "The tables of the file.",
@@ -770,7 +764,7 @@ pub static ADMIN_TLS: Table = Table {
     keys: TLS_KEYS,
 };
 
-/// Every table, in the order of the reference page.
+/// Every table, in the reference page's order.
 pub static ALL: [&Table; 17] = [
     &SERVER,
     &LIMITS,
@@ -791,7 +785,7 @@ pub static ALL: [&Table; 17] = [
     &TRACES,
 ];
 
-/// What a rule of `[alerts]` may be set to.
+/// The values accepted for a rule of `[alerts]`.
 const LIMIT_SHARE: &str = "0 to 1, or `false`";
 const LIMIT_COUNT: &str = "number, or `false`";
 const LIMIT_DURATION: &str = "duration, or `false`";
@@ -928,12 +922,11 @@ pub static RECEIVER: Table = Table {
 };
 
 impl Table {
-    /// The names of its keys.
+    /// The names of the table's keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name)
     }
 
-    /// Whether it has a key with this name.
     pub fn has(&self, name: &str) -> bool {
         self.names().any(|known| known == name)
     }

@@ -1,10 +1,11 @@
-//! The configuration: `hapax.toml`, overlaid by the environment and by flags, checked whole before anything starts.
+//! The configuration: `hapax.toml`, overridden by the environment and by flags, and checked completely before anything
+//! starts.
 //!
-//! [`load`] reads, resolves every secret, compiles every verifier and runs every check; what it returns can be used
-//! as it is. Every problem of a file is reported at once, with line and column.
+//! [`load`] reads the file, resolves every secret, compiles every verifier and runs every check. Its result is ready to
+//! use. All problems in a file are reported at once, with line and column.
 //!
 //! Order of precedence: flags, then `HAPAX_SECTION__KEY` in the environment (for `[server]` and `[store]`), then the
-//! same in `.env` beside the file, then the file, then defaults.
+//! same variables in `.env` next to the file, then the file, then defaults.
 
 pub mod address;
 mod alerts;
@@ -85,42 +86,38 @@ pub use traces::Traces;
 use report::Report;
 use section::{Section, article, join};
 
-/// The largest file, in bytes. Room for thousands of sources.
+/// The largest file, in bytes: enough for thousands of sources.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Everything that `serve` needs, resolved, defaulted and checked.
+/// Everything that `serve` needs, resolved, with defaults filled in, and checked.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The file it came from.
+    /// The file that it was read from.
     pub path: PathBuf,
-    /// The listeners.
     pub server: Server,
-    /// Where events are kept.
     pub store: Store,
-    /// Who sends, by name.
+    /// By name.
     pub sources: BTreeMap<String, Source>,
-    /// Who receives, by name.
+    /// By name.
     pub destinations: BTreeMap<String, Destination>,
-    /// Databases with an outbox, by name.
+    /// By name.
     pub outboxes: BTreeMap<String, Outbox>,
-    /// What is alerted on, and who is told.
     pub alerts: Alerts,
-    /// Where spans are sent, if anywhere.
+    /// Where spans are exported; `None` if they are not.
     pub traces: Option<Traces>,
-    /// What is allowed, and should be looked at.
+    /// Settings that are allowed but should be reviewed.
     pub warnings: Vec<Problem>,
-    /// Where each value came from.
+    /// The origin of each value.
     pub origins: Origins,
 }
 
-/// A key that a flag sets.
+/// A key that is set by a flag.
 #[derive(Clone, Debug)]
 pub struct Flag {
     /// The flag, such as `--listen`.
     pub flag: &'static str,
     /// The key's path, such as `server.listen`.
     pub path: &'static str,
-    /// Its value.
     pub value: String,
 }
 
@@ -145,7 +142,7 @@ fn read_text(path: &Path) -> Result<String, ConfigError> {
     Ok(text)
 }
 
-/// Checks a text as if it were the file at `path`.
+/// Checks `text` as if it were the file at `path`.
 pub fn parse(
     text: &str,
     path: &Path,
@@ -158,7 +155,7 @@ pub fn parse(
 }
 
 impl Config {
-    /// The URL that a source's sender calls; empty if it is not known.
+    /// The URL that the provider calls for a source; empty if it is not known.
     pub fn public_url_of(&self, source: &str) -> String {
         let own = self
             .sources
@@ -203,7 +200,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         return None;
     }
     let (document, errors) = DeTable::parse_recoverable(text);
-    // The parser's own rendering quotes the line, where a secret may stand: take its message only.
+    // The parser's own rendering quotes the line, which may contain a secret, so only its message is used.
     for error in &errors {
         let place = error
             .span()
@@ -319,7 +316,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     Some(config)
 }
 
-/// The tables under `sources` or `destinations`, with a problem for each that is none or has no proper name.
+/// The tables under `sources` or `destinations`. Reports each entry that is not a table or has an invalid name.
 fn named_tables<'doc>(
     path: &str,
     tables: Option<&'doc DeTable<'doc>>,

@@ -1,4 +1,4 @@
-//! `[server.limits]`: what the ingest listener grants to a client before a signature has been verified.
+//! `[server.limits]`: what the ingest listener allows a client before a signature has been verified.
 
 pub mod ingest;
 pub mod listen;
@@ -25,12 +25,10 @@ const BYTES: RangeInclusive<u64> = 1 << 20..=64 << 30;
 const CONNECTIONS_PER_PEER_DEFAULT: u32 = 2048;
 const HEAD_BYTES_DEFAULT: usize = 16 << 10;
 
-/// The limits of the ingest listener, and of each delivery.
+/// The limits on the ingest listener and on each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of its connections.
     pub listen: listen::Limits,
-    /// Of each delivery.
     pub ingest: ingest::Limits,
 }
 
@@ -47,7 +45,6 @@ impl Default for Limits {
     }
 }
 
-/// Reads the table.
 pub(super) fn read(server: &mut Section<'_, '_, '_>) -> Limits {
     let table = server.table("limits");
     let path = server.path("limits");
@@ -91,7 +88,7 @@ pub(super) fn read(server: &mut Section<'_, '_, '_>) -> Limits {
 }
 
 impl Limits {
-    /// The largest body that surely finds room when nothing else is in flight.
+    /// The largest body that always fits when no other request is in flight.
     pub(super) fn body_bytes_max(&self) -> u64 {
         let ingest = &self.ingest;
         let room = (ingest.unproven_bytes_max / 2)
@@ -100,7 +97,7 @@ impl Limits {
         room as u64
     }
 
-    /// Every value, as it would be written.
+    /// Every value, as written in the file.
     pub(super) fn shown(&self) -> Vec<(&'static str, Value)> {
         let Self { listen, ingest } = self;
         let size = |bytes: usize| Value::from(format_size(bytes as u64));

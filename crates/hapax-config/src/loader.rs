@@ -1,4 +1,4 @@
-//! One configuration, read again and again by a service that runs: whole, or with its secrets alone.
+//! A configuration that a running service reloads: all of it, or only its secrets.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::secret::{KeptSecrets, SecretOrigin};
 use super::{Config, ConfigError, Environment, Flag, parse, read_text};
 
-/// Reads the file at a path, under these flags.
+/// Reads the file at a path, with these flags.
 #[derive(Debug)]
 pub struct Loader {
     path: PathBuf,
@@ -17,7 +17,7 @@ pub struct Loader {
     current: Mutex<Current>,
 }
 
-/// Of the configuration that was read last and had no problem.
+/// State of the last configuration that was read without problems.
 #[derive(Debug, Default)]
 struct Current {
     text: String,
@@ -26,7 +26,7 @@ struct Current {
 }
 
 impl Loader {
-    /// Nothing is read yet.
+    /// A loader that has not read anything yet.
     pub fn new(path: &Path, flags: Vec<Flag>) -> Self {
         Self {
             path: path.to_owned(),
@@ -39,17 +39,17 @@ impl Loader {
     /// Reads everything: the file, the environment, and every secret.
     ///
     /// # Errors
-    /// When there is no usable configuration.
+    /// When the configuration cannot be used.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let environment = self.environment()?;
         self.kept.refresh(&environment);
         self.parse(read_text(&self.path)?, &environment)
     }
 
-    /// Reads the secrets alone: a change of the file that no one has asked to take effect does not come with them.
+    /// Reads only the secrets. Changes to the file do not take effect until someone asks for a reload.
     ///
     /// # Errors
-    /// When they make no usable configuration.
+    /// When the configuration cannot be used with them.
     pub fn load_secrets(&self) -> Result<Config, ConfigError> {
         let text = self.current().text.clone();
         self.parse(text, &self.environment()?)
@@ -66,27 +66,27 @@ impl Loader {
         Ok(config)
     }
 
-    /// Which files with secrets have changed since they were read, the `.env` included.
+    /// The files with secrets that have changed since they were read, including `.env`.
     pub fn changed_files(&self) -> Vec<SecretOrigin> {
         self.kept.changed_files()
     }
 
-    /// Runs the commands that print secrets, and says which printed something else.
+    /// Runs the commands that print secrets and returns those with new output.
     pub fn refresh_commands(&self) -> Vec<SecretOrigin> {
         self.kept.refresh(&Environment::of_process())
     }
 
-    /// How often commands are to be run.
+    /// How often to run the commands.
     pub fn refresh_every(&self) -> Duration {
         self.current().refresh_every
     }
 
-    /// What files and commands said last.
+    /// The values last read from files and commands.
     pub const fn kept(&self) -> &KeptSecrets {
         &self.kept
     }
 
-    /// The `.env` that was read beside the file, if there is one.
+    /// The `.env` that was read next to the file, if any.
     pub fn dotenv(&self) -> Option<PathBuf> {
         self.current().dotenv.clone()
     }

@@ -1,13 +1,13 @@
-//! The names of sources, scopes and destinations: they stand in URLs, keys and metrics.
+//! Names of sources, scopes and destinations. They appear in URLs, keys and metrics.
 
 /// The longest name, in bytes.
 pub(super) const NAME_BYTES_MAX: usize = 64;
 
-/// The rule in words.
+/// The rule, for error messages.
 pub(super) const RULE: &str =
     "a name has 1 to 64 lower-case letters, digits, `-` and `_`, and begins with a letter or digit";
 
-/// Whether this can be the name of a source, scope or destination.
+/// Whether a source, scope or destination may have this name.
 pub fn is_valid_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     name.len() <= NAME_BYTES_MAX

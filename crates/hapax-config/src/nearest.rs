@@ -1,8 +1,8 @@
-//! The known word that someone probably meant.
+//! Finds the known word that was probably meant.
 
-/// The nearest of `known` to `word`, if any is near enough to be meant.
+/// The entry of `known` closest to `word`, if any is close enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A third of the letters may be wrong: more is another word.
+    // Up to a third of the letters may be wrong. Beyond that it is a different word.
     let distance_max = (word.chars().count() / 3).max(1);
     known
         .into_iter()
@@ -12,12 +12,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// `; did you mean …?`, or nothing.
+/// `; did you mean …?`, or an empty string.
 pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
 }
 
-/// Whether one is the beginning of the other: `payload` for `payload_retention`, `secrets` for `secret`.
+/// Whether one is a prefix of the other: `payload` for `payload_retention`, `secrets` for `secret`.
 fn is_short_for(word: &str, candidate: &str) -> bool {
     word.len() >= 3 && (candidate.starts_with(word) || word.starts_with(candidate))
 }

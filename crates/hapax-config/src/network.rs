@@ -1,4 +1,4 @@
-//! A range of addresses: `10.1.0.0/16`, `fd00::/8`, or one address.
+//! A range of addresses, `10.1.0.0/16` or `fd00::/8`, or a single address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,26 +6,24 @@ use std::str::FromStr;
 
 use super::section::Section;
 
-/// A range of addresses. An IPv4 range holds the same addresses written as IPv6 (`::ffff:10.1.0.1`), too.
+/// A range of addresses. An IPv4 range also contains the same addresses written as IPv6 (`::ffff:10.1.0.1`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
     prefix: u8,
 }
 
-/// Why a text is no range.
+/// Why a string is not a range.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// Nothing like it.
     #[error("this is not a range of addresses; write it like \"10.1.0.0/16\" or \"fd00::/8\"")]
     NotANetwork,
-    /// The address has bits behind the prefix.
+    /// The address has bits set after the prefix.
     #[error("the range begins at {0}; write \"{0}\"")]
     BitsBehindPrefix(Network),
 }
 
 impl Network {
-    /// Whether the address is in it.
     pub fn contains(&self, ip: IpAddr) -> bool {
         first_of(ip.to_canonical(), self.prefix) == Some(self.address)
     }
@@ -40,14 +38,14 @@ impl FromStr for Network {
         let bits = bits(address);
         let prefix = match prefix {
             "" if !text.contains('/') => bits,
-            // `+8` would be taken for a number.
+            // `+8` would parse as a number.
             digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 digits.parse().map_err(|_| NetworkError::NotANetwork)?
             }
             _ => return Err(NetworkError::NotANetwork),
         };
         let first = first_of(address, prefix).ok_or(NetworkError::NotANetwork)?;
-        // Addresses are compared as what they mean: IPv4 written as IPv6 would match nothing.
+        // Addresses are compared in canonical form, so an IPv4 range written as IPv6 would match nothing.
         if first.to_canonical() != first {
             return Err(NetworkError::NotANetwork);
         }
@@ -94,7 +92,7 @@ const fn bits(address: IpAddr) -> u8 {
     }
 }
 
-/// The first address of the range that this one is in; none where the prefix is longer than an address.
+/// The first address of the range that contains this one; `None` if the prefix is longer than the address.
 fn first_of(address: IpAddr, prefix: u8) -> Option<IpAddr> {
     let behind = u32::from(bits(address).checked_sub(prefix)?);
     Some(match address {

@@ -1,4 +1,4 @@
-//! `[server.oidc]`: people sign in to the dashboard at an identity provider, by OpenID Connect.
+//! `[server.oidc]`: people sign in to the dashboard through an identity provider, with OpenID Connect.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,45 +15,44 @@ use super::nearest::suggestion;
 use super::section::Section;
 use super::tokens::Role;
 
-/// Where every provider describes itself, after the issuer.
+/// The path of a provider's discovery document, relative to the issuer.
 const DISCOVERY_PATH: &str = "/.well-known/openid-configuration";
-/// What is asked for beside `openid`, unless said.
+/// The scopes requested in addition to `openid` by default.
 const SCOPES: [&str; 2] = ["profile", "email"];
-/// Values of the role claim that may be mapped.
+/// The most values of the role claim that can be mapped.
 const ROLES_MAX: usize = 256;
 
-/// How people sign in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oidc {
-    /// The provider, byte for byte as its tokens name it.
+    /// The provider, byte for byte as in its tokens.
     pub issuer: String,
-    /// Where it describes itself.
+    /// The provider's discovery document.
     pub discovery_url: Uri,
-    /// The file of the authorities that sign its certificate, beside the public ones.
+    /// A file with the authorities that sign its certificate, in addition to the public ones.
     pub ca: Option<PathBuf>,
-    /// What it calls this service.
     pub client_id: String,
-    /// How this service proves that it is this client; none for a public client.
+    /// Authenticates this service as the client; `None` for a public client.
     pub client_secret: Option<Secret>,
-    /// Where browsers open the dashboard, without a slash at the end.
+    /// The URL at which browsers open the dashboard, without a trailing slash.
     pub dashboard_url: String,
-    /// What is asked for beside `openid`.
+    /// The scopes requested in addition to `openid`.
     pub scopes: Vec<String>,
-    /// The claim whose values give a role.
+    /// The claim that determines a person's role.
     pub role_claim: Claim,
-    /// Which value gives which role.
+    /// The role for each value of the claim.
     pub roles: BTreeMap<String, Role>,
-    /// The claim that names the sources that someone sees; everyone sees all of them where there is none.
+    /// The claim that lists the sources a person may see. If it is not set, everyone sees all sources.
     pub sources_claim: Option<Claim>,
 }
 
 impl Oidc {
-    /// What the provider sends the browser back to.
+    /// The URL to which the provider sends the browser back.
     pub fn redirect_url(&self) -> String {
         format!("{}/login/oidc/callback", self.dashboard_url)
     }
 
-    /// A digest of what a session was opened by: sessions end when it changes, because they may have another role now.
+    /// A digest of the settings that a session depends on. When it changes, sessions end, because their roles may have
+    /// changed.
     pub fn fingerprint(&self) -> String {
         let roles: BTreeMap<&str, &str> = self
             .roles
@@ -71,7 +70,7 @@ impl Oidc {
         hex::encode(digest(&SHA256, settings.to_string().as_bytes()))
     }
 
-    /// Every value but the secret, as it would be written.
+    /// Every value except the secret, as written in the file.
     pub(super) fn shown(&self) -> Vec<(&'static str, toml::Value)> {
         let roles = self.roles.iter();
         let roles = roles.map(|(value, role)| (value.clone(), role.as_str().into()));
@@ -92,17 +91,16 @@ impl Oidc {
     }
 }
 
-/// Which claim: its name, or a JSON Pointer to one inside of others, such as `/resource_access/hapax/roles`.
+/// A claim: its name, or a JSON Pointer to a nested one, such as `/resource_access/hapax/roles`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim(String);
 
 impl Claim {
-    /// As it is written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its value; none where there is no such claim.
+    /// The claim's value, if it is present.
     pub fn find<'a>(&self, claims: &'a Value) -> Option<&'a Value> {
         if self.0.starts_with('/') {
             claims.pointer(&self.0)
@@ -111,7 +109,7 @@ impl Claim {
         }
     }
 
-    /// The texts in it: one, or those of a list.
+    /// The claim's strings: one, or all those in an array.
     pub fn texts<'a>(&self, claims: &'a Value) -> Vec<&'a str> {
         match self.find(claims) {
             Some(Value::String(text)) => vec![text],
@@ -121,7 +119,7 @@ impl Claim {
     }
 }
 
-/// Reads the table; none where there is none, or where something that it needs is missing.
+/// Reads the table. `None` if it is missing, or if a required key is missing or invalid.
 pub(super) fn read(server: &mut Section<'_, '_, '_>) -> Option<Oidc> {
     let table = server.table("oidc")?.get_ref().as_table();
     if !server.has("admin_token") {
@@ -202,7 +200,7 @@ fn filled(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
-/// A URL that no one on the way can read or change: with TLS, or on this machine.
+/// Parses a URL that is safe from eavesdropping and tampering: one with TLS, or one on this machine.
 pub fn secure_url(text: &str) -> Result<Uri, String> {
     let uri = http_url(text)?;
     let host = uri.host().unwrap_or_default();

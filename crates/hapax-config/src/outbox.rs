@@ -15,48 +15,45 @@ use super::sql::{SqlUrl, read_url};
 const POLL: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
 const RETENTION: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3650 * 86_400);
 const BATCH: RangeInclusive<u32> = 1..=1_000;
-/// How much longer than an attempt the lease of its delivery lasts.
+/// A delivery's lease outlasts its attempt's timeout by this much.
 const LEASE_GRACE: Duration = Duration::from_secs(50);
 
-/// How long the key of a row is remembered, and a dead call kept: as of a source.
+/// How long a row's key is remembered and a dead call is kept. The same as for a source.
 pub const OUTBOX_LEDGER_WINDOW: Duration = Duration::from_secs(30 * 86_400);
 
-/// How long the payload of a call that was made is kept.
+/// How long the payload of a completed call is kept.
 pub const OUTBOX_PAYLOAD_RETENTION: Duration = Duration::from_secs(14 * 86_400);
 
-/// One database with an outbox.
+/// A database with an outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outbox {
-    /// Its name.
     pub name: String,
-    /// Where.
     pub url: SqlUrl,
-    /// How long to wait at most before looking again.
+    /// The longest wait between polls.
     pub poll: Duration,
-    /// How long relayed rows stay.
+    /// How long relayed rows are kept.
     pub retention: Duration,
-    /// Rows claimed at the same time.
+    /// The number of rows claimed at a time.
     pub batch: u32,
-    /// Which addresses that are not public a row may name.
+    /// The non-public addresses that a row may name.
     pub allow_targets: AllowedTargets,
-    /// How long one attempt at a URL may take.
+    /// How long one attempt may take.
     pub timeout: Duration,
-    /// Signs the requests by Standard Webhooks.
+    /// Signs requests as in Standard Webhooks.
     pub secret: Option<Secret>,
-    /// How `Idempotency-Key` is written.
     pub key_form: KeyForm,
-    /// How many attempts run at once.
+    /// The most attempts in progress at once.
     pub concurrency: u32,
-    /// After how many failed attempts a call is dead.
+    /// After this many failed attempts a call is dead.
     pub max_attempts: u32,
-    /// How long to wait between attempts.
+    /// The wait between attempts.
     pub backoff: Backoff,
-    /// What a dead call does to those behind it.
+    /// How a dead call affects the calls behind it.
     pub on_dead: OnDead,
 }
 
 impl Outbox {
-    /// How long a worker holds a call.
+    /// How long a worker may hold a call.
     pub fn lease(&self) -> Duration {
         self.timeout + LEASE_GRACE
     }

@@ -1,4 +1,4 @@
-//! What the environment and flags lay over the file: `HAPAX_SERVER__LISTEN` wins over `server.listen`.
+//! Overrides of the file by the environment and by flags: `HAPAX_SERVER__LISTEN` takes precedence over `server.listen`.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use super::report::Report;
 use super::section::Override;
 use hapax_api::renamed::{Kind, RENAMED};
 
-/// The sections that the environment may set. Sources and destinations are tables with names of their own.
+/// The sections that the environment can override. The names of sources and destinations are free, so their tables are
+/// excluded.
 static SECTIONS: [(&str, &Table); 2] = [("HAPAX_SERVER__", &SERVER), ("HAPAX_STORE__", &STORE)];
 
-/// What is laid over `[section]`, by key.
+/// The overrides of `[section]`, by key.
 pub(super) fn of_section(
     section: &str,
     flags: &[Flag],
@@ -57,7 +58,7 @@ pub(super) fn of_section(
     overrides
 }
 
-/// Reports variables that look like keys and are none: a typing mistake there would otherwise change nothing, silently.
+/// Reports variables that look like keys but are not. Otherwise a typing error would silently have no effect.
 pub(super) fn refuse_strangers(report: &mut Report<'_>) {
     let environment = report.environment();
     for (prefix, table) in SECTIONS {

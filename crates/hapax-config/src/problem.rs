@@ -1,6 +1,6 @@
-//! What is wrong with a configuration, and where.
+//! Problems in a configuration, and their locations.
 //!
-//! The offending line itself is never printed: a literal secret may stand in it.
+//! The offending line itself is never printed, because it may contain a literal secret.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,23 +11,22 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigLocation {
-    /// In the file.
     File {
         /// Counted from 1.
         line: usize,
         /// In characters, counted from 1.
         column: usize,
     },
-    /// In a variable of the environment.
+    /// In an environment variable.
     Variable(String),
-    /// In a flag of the command line.
+    /// In a command-line flag.
     Flag(&'static str),
-    /// Nowhere: it is a default, or it is missing.
+    /// Nowhere: the value is a default or is missing.
     Nowhere,
 }
 
 impl ConfigLocation {
-    /// The place of a byte in the file's text.
+    /// The location of a byte in the file.
     pub(super) fn of_byte(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -38,36 +37,31 @@ impl ConfigLocation {
     }
 }
 
-/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// Where.
     pub location: ConfigLocation,
-    /// What, why and what to do.
+    /// What is wrong, why, and how to fix it.
     pub message: String,
 }
 
-/// Why there is no configuration.
+/// Why a configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no file.
+    /// The file does not exist.
     #[error("{} does not exist; `hapax init` writes one, `--config FILE` names another", .0.display())]
     Missing(PathBuf),
-    /// There is one that cannot be read.
+    /// The file cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
-        /// Which file.
         path: PathBuf,
-        /// Why.
         #[source]
         error: std::io::Error,
     },
-    /// It was read, and is wrong.
+    /// The file was read but is invalid.
     #[error("{}", listing(path, problems))]
     Invalid {
-        /// Which file.
         path: PathBuf,
-        /// Everything that is wrong with it, in order; at least one.
+        /// All problems, in order; at least one.
         problems: Vec<Problem>,
     },
 }

@@ -1,9 +1,9 @@
-//! The process group of a command: killed whole, so that what the command started does not outlive it.
+//! A command's process group. It is killed as a whole, so that no process that the command started outlives it.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 
-/// A group that is killed when dropped, unless the command ended by itself.
+/// A group that is killed on drop, unless the command has already ended.
 #[derive(Debug)]
 pub struct Group {
     leader: Option<Pid>,
@@ -17,7 +17,7 @@ impl Group {
         }
     }
 
-    /// The command has ended and was waited for: its number may belong to another process by now.
+    /// The command has ended and was waited for, so its process id may already belong to another process.
     pub fn ended(mut self) {
         self.leader = None;
     }
@@ -26,7 +26,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = self.leader {
-            // It fails only if the group is gone already.
+            // This fails only if the group no longer exists.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }

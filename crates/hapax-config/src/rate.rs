@@ -4,26 +4,26 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// So many in this long. Limits are per replica.
+/// A count per period. Rate limits apply per replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How many, at least 1.
+    /// At least 1.
     pub count: u32,
-    /// In how long: a second, a minute or an hour.
+    /// A second, a minute or an hour.
     pub per: Duration,
 }
 
 impl Rate {
-    /// The most that a rate may say: more is no limit.
+    /// The highest count that may be configured; a higher one would not be a limit.
     pub const COUNT_MAX: u32 = 1_000_000;
 
-    /// How many in a second, on average.
+    /// The average per second.
     pub fn per_second(self) -> f64 {
         f64::from(self.count) / self.per.as_secs_f64()
     }
 }
 
-/// A text that is not a rate.
+/// The string is not a rate.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a rate: write how many (1 to 1000000) per s, m or h, such as \"500/s\" or \"100/m\"")]
 pub struct NotARate(String);

@@ -1,6 +1,6 @@
-//! Fields of bodies that are hidden from people. Destinations get bodies as they came.
+//! Fields of bodies that are hidden from people. Destinations receive bodies unchanged.
 //!
-//! It fails closed: of a body that cannot be read, nothing is shown.
+//! It fails closed: if a body cannot be parsed, none of it is shown.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,24 +10,24 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What stands in the place of a hidden value.
+/// Replaces a hidden value.
 pub(crate) const HIDDEN: &str = "***";
-/// A part of a field that stands for every element of a list, or every member of an object.
+/// A path segment that matches every element of an array and every member of an object.
 const EVERY: &str = "*";
 
-/// A field, or many: a JSON pointer whose parts may be `*`. Of a form, the first part names the field.
+/// One or more fields: a JSON Pointer whose segments may be `*`. In a form, the first segment names the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedactedField {
     text: String,
     parts: Vec<String>,
 }
 
-/// The fields of a source that are hidden.
+/// The hidden fields of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redaction(Vec<RedactedField>);
 
 impl RedactedField {
-    /// The field with this name at the top of a body.
+    /// The top-level field of a body with this name.
     pub fn at_top(name: &str) -> Self {
         Self {
             text: format!("/{name}"),
@@ -39,7 +39,7 @@ impl RedactedField {
         &self.text
     }
 
-    /// Whether what is at the pointer is hidden, or has something hidden in it.
+    /// Whether the value at the pointer is hidden or contains a hidden value.
     fn meets(&self, pointer: &[String]) -> bool {
         let mut pairs = self.parts.iter().zip(pointer);
         pairs.all(|(part, asked)| part == EVERY || part == asked)
@@ -70,25 +70,25 @@ impl FromIterator<RedactedField> for Redaction {
 }
 
 impl Redaction {
-    /// The fields, as they are configured.
+    /// The fields as configured.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(RedactedField::as_str)
     }
 
-    /// These and those.
+    /// These fields and `others`.
     #[must_use]
     pub fn and(&self, others: impl IntoIterator<Item = RedactedField>) -> Self {
         self.0.iter().cloned().chain(others).collect()
     }
 
-    /// Whether looking for a value at this JSON pointer would tell what a hidden field holds.
+    /// Whether searching for a value at this JSON Pointer would reveal a hidden field's content.
     pub fn hides(&self, pointer: &str) -> bool {
         let asked = parts(pointer);
         self.0.iter().any(|field| field.meets(&asked))
     }
 
-    /// A body as people see it; every byte that is not hidden is as it came. A body that is neither JSON nor a form, and
-    /// whose fields are therefore unknown, is hidden whole.
+    /// A body as shown to people; every byte that is not hidden is unchanged. A body that is neither JSON nor a form is
+    /// hidden entirely, because its fields are unknown.
     pub fn apply<'body>(&self, body: &'body [u8], content_type: Option<&[u8]>) -> Cow<'body, [u8]> {
         if self.0.is_empty() || body.is_empty() {
             return Cow::Borrowed(body);
@@ -116,7 +116,7 @@ impl Redaction {
         let mut shown = Vec::with_capacity(body.len());
         let mut rest = body;
         for value in found {
-            // A raw value is a part of the text: where it begins says how much stands before it.
+            // A raw value is a slice of the text, so its address gives the number of bytes before it.
             let before = (value.as_ptr() as usize).checked_sub(rest.as_ptr() as usize)?;
             shown.extend_from_slice(rest.get(..before)?);
             shown.extend_from_slice(format!("\"{HIDDEN}\"").as_bytes());
@@ -154,14 +154,14 @@ fn parts(pointer: &str) -> Vec<String> {
         .collect()
 }
 
-/// Walks down to what the rests of some fields name, in the order of the text.
+/// Descends to the values that the remaining segments of some fields name, in the order of the text.
 struct Below<'f, 'found, 'de> {
     fields: Vec<&'f [String]>,
     found: &'found mut Vec<&'de str>,
 }
 
 impl<'f> Below<'f, '_, '_> {
-    /// The rests of the fields that go on in this part of what is read.
+    /// For the fields that continue in this segment, the segments that remain.
     fn inside(&self, part: &str) -> Vec<&'f [String]> {
         let goes_on = |field: &&'f [String]| {
             let (first, rest) = field.split_first()?;

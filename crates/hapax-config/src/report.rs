@@ -1,4 +1,4 @@
-//! What the reader gathers while it goes through a file: problems, warnings, and where each value came from.
+//! Collects problems, warnings and the origin of each value while a file is read.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use super::environment::Environment;
 use super::problem::{ConfigLocation, Problem};
 use super::secret::{SecretOrigin, resolve_secret};
 
-/// Where every value came from, by its path (`sources.stripe.secrets.0`).
+/// The origin of every value, by path (`sources.stripe.secrets.0`).
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     places: BTreeMap<String, ConfigLocation>,
@@ -23,7 +23,7 @@ impl Origins {
         self.places.get(path).cloned().unwrap_or(ConfigLocation::Nowhere)
     }
 
-    /// Every variable of the environment that holds a secret.
+    /// Every environment variable that holds a secret.
     pub(super) fn secret_variables(&self) -> impl Iterator<Item = &str> {
         self.secrets.values().filter_map(|origin| {
             let SecretOrigin::Variable(name) = origin else {
@@ -33,12 +33,12 @@ impl Origins {
         })
     }
 
-    /// Where the secret at `path` comes from.
+    /// The origin of the secret at `path`.
     pub fn secret(&self, path: &str) -> Option<&SecretOrigin> {
         self.secrets.get(path)
     }
 
-    /// Where every secret comes from, by its path.
+    /// The origin of every secret, by path.
     pub(super) fn secrets(&self) -> impl Iterator<Item = (&String, &SecretOrigin)> {
         self.secrets.iter()
     }
@@ -50,7 +50,7 @@ pub(super) struct Report<'a> {
     pub(super) problems: Vec<Problem>,
     pub(super) warnings: Vec<Problem>,
     pub(super) origins: Origins,
-    /// Which keys the reader asked for; the table of keys is compared with it.
+    /// The keys that the reader requested, to compare with the table of keys.
     #[cfg(test)]
     pub(super) asked: std::collections::BTreeSet<(&'static str, String)>,
 }
@@ -76,7 +76,7 @@ impl<'a> Report<'a> {
         ConfigLocation::of_byte(self.text, span.start)
     }
 
-    /// Remembers where the value at `path` stands.
+    /// Records where the value at `path` was written.
     pub(super) fn locate(&mut self, path: &str, place: ConfigLocation) {
         self.origins.places.insert(path.to_owned(), place);
     }
@@ -88,7 +88,8 @@ impl<'a> Report<'a> {
         });
     }
 
-    /// A problem with the value at `path`; its place is the value's, or that of the nearest table around it.
+    /// Reports a problem with the value at `path`. Its location is that of the value, or of the nearest enclosing
+    /// table.
     pub(super) fn problem(&mut self, path: &str, message: impl Display) {
         let place = self.nearest_place(path);
         self.problem_at(place, format!("{path}: {message}"));
@@ -102,7 +103,7 @@ impl<'a> Report<'a> {
         });
     }
 
-    /// The secret that `reference` names, or a problem at `path`.
+    /// The secret that `reference` names. Reports a problem at `path` if it cannot be resolved.
     pub(super) fn secret(&mut self, path: &str, reference: &str) -> Option<Secret> {
         let secret = self.reference(path, reference)?;
         if self.origins.secret(path) == Some(&SecretOrigin::Literal) {
@@ -114,7 +115,7 @@ impl<'a> Report<'a> {
         Some(secret)
     }
 
-    /// The same for what may stand in the file.
+    /// The same for a value that may also be written literally.
     pub(super) fn reference(&mut self, path: &str, reference: &str) -> Option<Secret> {
         match resolve_secret(reference, self.environment) {
             Ok((secret, origin)) => {

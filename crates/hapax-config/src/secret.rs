@@ -1,6 +1,6 @@
-//! Secrets: `env:NAME`, `file:PATH`, `exec:COMMAND` or a literal, resolved here and nowhere else.
+//! Secrets: `env:NAME`, `file:PATH`, `exec:COMMAND` or a literal. They are resolved only here.
 //!
-//! What goes wrong names the variable, the file or the command, never the value.
+//! Errors name the variable, the file or the command, never the value.
 
 mod command;
 mod kept;
@@ -17,19 +17,18 @@ pub use command::{CommandError, ENVIRONMENT_OF_COMMANDS};
 pub use kept::KeptSecrets;
 pub use words::WordsError;
 
-/// The largest secret, in bytes. A secret is a line.
+/// The largest secret, in bytes. A secret is a single line.
 pub(super) const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
-/// Where a secret comes from; this may be printed.
+/// The origin of a secret, which may be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretOrigin {
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(String),
-    /// A file.
     File(PathBuf),
-    /// What a command prints.
+    /// The output of a command.
     Command(String),
-    /// The configuration itself.
+    /// The configuration file itself.
     Literal,
 }
 
@@ -44,41 +43,30 @@ impl fmt::Display for SecretOrigin {
     }
 }
 
-/// Why a secret cannot be had.
+/// Why a secret cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The reference names nothing.
+    /// The reference has no name.
     #[error("`{0}` names nothing: write \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\"")]
     NameMissing(&'static str),
-    /// The variable is not set.
     #[error("the environment variable {0} is not set; set it, or name another with \"env:NAME\"")]
     VariableNotSet(String),
-    /// The variable is not text.
     #[error("the environment variable {0} is not UTF-8")]
     VariableNotUtf8(String),
-    /// The file cannot be read.
     #[error("the file {} cannot be read ({error})", path.display())]
-    FileUnreadable {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// The file is no secret.
+    FileUnreadable { path: PathBuf, error: std::io::Error },
+    /// The file is too large to be a secret.
     #[error("the file {} is larger than {SECRET_BYTES_MAX} bytes, so it is not a secret", .0.display())]
     FileTooLarge(PathBuf),
-    /// The file is not text.
     #[error("the file {} is not UTF-8", .0.display())]
     FileNotUtf8(PathBuf),
-    /// The command gave none.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// There is nothing in it.
     #[error("the secret from {0} is empty")]
     Empty(SecretOrigin),
 }
 
-/// The secret that `reference` names, and where it came from.
+/// The secret that `reference` names, and its origin.
 pub fn resolve_secret(
     reference: &str,
     environment: &Environment,
@@ -143,7 +131,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(bytes)
 }
 
-/// Editors and `echo` put a line end behind a secret that is not part of it.
+/// Removes the line ending that editors and `echo` add to a secret.
 fn without_line_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();

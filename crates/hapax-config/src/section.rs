@@ -1,7 +1,7 @@
-//! Reads one table of the file: every key by its type, every mistake with its place, and goes on after each.
+//! Reads one table of the file: each key by its type, each mistake with its location, continuing after every mistake.
 //!
-//! A value that cannot be used is reported and its default taken, so that the rest is checked too. A configuration
-//! with a problem is never used, so the default does no harm.
+//! A value that cannot be used is reported and replaced by its default, so that the rest is checked too. This is safe,
+//! because a configuration with a problem is never used.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -19,7 +19,7 @@ use super::report::Report;
 use hapax_api::duration::{format_duration, parse_duration};
 use hapax_api::renamed::{Kind, hint};
 
-/// A value from the environment or a flag, which wins over the file's.
+/// A value from the environment or a flag, which takes precedence over the file.
 #[derive(Clone, Debug)]
 pub(super) struct Override {
     pub(super) text: String,
@@ -35,7 +35,7 @@ pub(super) struct Section<'doc, 'report, 'text> {
 }
 
 impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
-    /// Opens a table, and reports the keys that no one knows.
+    /// Opens a table and reports unknown keys.
     pub(super) fn open(
         path: impl Into<String>,
         known: &'static Table,
@@ -90,14 +90,13 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         self.report.problem(&path, message);
     }
 
-    /// Reports that a key should be there.
+    /// Reports that a required key is missing.
     pub(super) fn missing(&mut self, name: &str, message: impl Display) {
         let path = self.path.clone();
         self.report
             .problem(&path, format_args!("`{name}` is missing; {message}"));
     }
 
-    /// Whether the key is there.
     pub(super) fn has(&self, name: &str) -> bool {
         self.entries.contains_key(name) || self.overrides.contains_key(name)
     }
@@ -112,7 +111,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         self.text_of(&path, value)
     }
 
-    /// A text that is read as something else.
+    /// A string that is parsed into another type.
     pub(super) fn parsed<T, E: Display>(
         &mut self,
         name: &str,
@@ -128,7 +127,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         }
     }
 
-    /// One of a few words.
+    /// One of a fixed set of words.
     pub(super) fn choice(&mut self, name: &str, choices: &'static [&'static str]) -> Option<&'static str> {
         let parse = |text: &str| {
             choices
@@ -187,7 +186,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         default
     }
 
-    /// Whether the key is `false`: what it sets is switched off.
+    /// Whether the key is `false`, which switches the feature off.
     pub(super) fn is_off(&mut self, name: &str) -> bool {
         self.ask(name);
         let value = self.entries.get(name).map(|value| value.get_ref());
@@ -209,7 +208,8 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         default
     }
 
-    /// A list of strings, with the path of each; `None` if any of them is none, after reporting every one.
+    /// An array of strings, with the path of each. Reports every element that is not a string, and returns `None` if
+    /// there is one.
     pub(super) fn texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
         self.ask(name);
         let value = *self.entries.get(name)?;
@@ -235,7 +235,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         texts.into_iter().collect()
     }
 
-    /// One text, or a list of them.
+    /// A string, or an array of strings.
     pub(super) fn text_or_texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
         self.ask(name);
         let value = *self.entries.get(name)?;
@@ -252,7 +252,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         self.report.secret(&path, &reference)
     }
 
-    /// A value that may hold a secret and need not: a reference is followed, and a literal is nothing to warn of.
+    /// A value that may be a secret but need not be: a reference is resolved, and a literal causes no warning.
     pub(super) fn reference(&mut self, name: &str) -> Option<Secret> {
         let reference = self.text(name)?;
         let path = self.path(name);
@@ -267,7 +267,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
             .collect()
     }
 
-    /// A table of texts: the path, the name and the text of each.
+    /// A table of strings: the path, the name and the value of each.
     pub(super) fn texts_by_name(&mut self, name: &str) -> Vec<(String, String, String)> {
         let table = self.table(name).and_then(|value| value.get_ref().as_table());
         let path = self.path(name);
@@ -283,7 +283,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         texts
     }
 
-    /// A share of all: a number from 0 to 1.
+    /// A number from 0 to 1.
     pub(super) fn share(&mut self, name: &str) -> Option<f64> {
         self.ask(name);
         let value = *self.entries.get(name)?;
@@ -299,7 +299,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         share
     }
 
-    /// The value as it stands in the file, if it is a table.
+    /// The value as written in the file, if it is a table.
     pub(super) fn table(&mut self, name: &str) -> Option<&'doc Spanned<DeValue<'doc>>> {
         self.ask(name);
         let value = *self.entries.get(name)?;
@@ -313,7 +313,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         None
     }
 
-    /// A list of tables (`[[path.name]]`), with the path of each.
+    /// An array of tables (`[[path.name]]`), with the path of each.
     pub(super) fn tables(&mut self, name: &str) -> Vec<(String, &'doc DeTable<'doc>)> {
         self.ask(name);
         let Some(value) = self.entries.get(name).copied() else {
@@ -349,7 +349,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         if let DeValue::String(text) = value.get_ref() {
             return Some(text.clone().into_owned());
         }
-        // The value is not printed: it might be meant as a secret.
+        // The value is not printed, because it may be intended as a secret.
         self.report.problem(
             path,
             format_args!("expected a string in quotes, found {}", article(value.get_ref())),
@@ -364,7 +364,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
     }
 }
 
-/// `a.b`, or `b` at the top.
+/// `a.b`, or `b` at the top level.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()

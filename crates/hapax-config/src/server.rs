@@ -24,39 +24,39 @@ const BODY_LIMIT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
 /// The shortest and longest `keep_alive`.
 const KEEP_ALIVE: std::ops::RangeInclusive<Duration> = Duration::from_secs(30)..=Duration::from_secs(3600);
 
-/// How often commands that print secrets are run unless said; and the shortest and longest that may be said.
+/// The default interval for running commands that print secrets, and the shortest and longest that can be set.
 const SECRET_REFRESH: Duration = Duration::from_secs(5 * 60);
 const SECRET_REFRESH_RANGE: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 
-/// The listeners.
+/// The service: its listeners, tokens and limits.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Where webhooks arrive.
+    /// Receives webhooks.
     pub listen: SocketAddr,
-    /// The admin API.
+    /// Serves the admin API.
     pub admin_listen: SocketAddr,
-    /// Its bearer token.
+    /// The admin API's bearer token.
     pub admin_token: Option<Secret>,
-    /// Tokens with a name and a role.
+    /// Further tokens, each with a name and a role.
     pub tokens: Vec<Token>,
-    /// The largest body taken, in bytes, unless a source says otherwise.
+    /// The largest accepted body, in bytes. A source can override it.
     pub body_limit: u64,
     /// How long a connection is kept open for its next request.
     pub keep_alive: Duration,
-    /// The URL under which senders reach us, without a slash at the end.
+    /// The URL at which providers reach us, without a trailing slash.
     pub public_url: Option<String>,
     /// How often commands that print secrets are run again.
     pub secret_refresh: Duration,
-    /// A server on this machine that is asked for senders' keys instead of their own, for tests.
+    /// For tests: a server on this machine that is asked for keys in place of the providers' servers.
     pub key_server: Option<KeyServer>,
-    /// What a stranger may use up.
+    /// What an unverified client may use.
     pub limits: Limits,
-    /// TLS where webhooks arrive.
+    /// TLS of the webhook listener.
     pub tls: Option<Tls>,
     /// TLS of the admin API.
     pub admin_tls: Option<Tls>,
-    /// Proxies that are believed when they say whom they speak for.
+    /// Proxies that are trusted to name the client they forward for.
     pub trusted_proxies: Vec<Network>,
     /// How people sign in to the dashboard without a token.
     pub oidc: Option<Oidc>,
@@ -65,15 +65,13 @@ pub struct Server {
 /// A shorter token can be guessed.
 pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
 
-/// Most networks of proxies: each is compared with where every request comes from.
+/// The most trusted networks: every request's address is compared with each of them.
 const TRUSTED_PROXIES_MAX: usize = 64;
 
-/// Where events are kept.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// Its address.
     pub url: StoreUrl,
-    /// What it is encrypted with, if it is.
+    /// The keys that encrypt the store; `None` if it is not encrypted.
     pub encryption: Option<Encryption>,
 }
 
@@ -119,7 +117,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     }
 }
 
-/// An admin listener that other machines reach is only as safe as its token.
+/// An admin listener that other machines can reach is only as safe as its token.
 fn check_reachable(section: &mut Section<'_, '_, '_>, admin_listen: SocketAddr, token: Option<&Secret>) {
     if !section.has("admin_token") {
         section.problem(
@@ -164,13 +162,12 @@ fn address(section: &mut Section<'_, '_, '_>, name: &str, default_port: u16) -> 
         .unwrap_or(SocketAddr::from(([127, 0, 0, 1], default_port)))
 }
 
-/// Whether both cannot be bound at once. Port 0 is a free port, a new one each time.
+/// Whether the two cannot be bound at the same time. Port 0 is a new free port each time.
 fn same_socket(one: SocketAddr, other: SocketAddr) -> bool {
     let overlap = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && overlap
 }
 
-/// A limit for bodies, in bytes.
 pub(super) fn parse_body_limit(text: &str) -> Result<u64, String> {
     match parse_size(text) {
         Ok(bytes) if BODY_LIMIT.contains(&bytes) => Ok(bytes),
@@ -183,7 +180,7 @@ pub(super) fn parse_body_limit(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A URL that senders use.
+/// A URL that providers call.
 pub(super) fn parse_public_url(text: &str) -> Result<String, String> {
     let refused = |why: &str| Err(format!("{why}; write it like \"https://hooks.example.com\""));
     let Ok(uri) = text.parse::<http::Uri>() else {

@@ -1,4 +1,4 @@
-//! The effective configuration, for people and programs: every value, and where it came from. Secrets are `***`.
+//! The effective configuration, for people and programs: every value and its origin. Secrets are shown as `***`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,9 +16,9 @@ use hapax_api::alert::{Rule, Unit};
 use hapax_api::duration::format_duration;
 use hapax_api::size::format_size;
 
-/// What a secret looks like.
+/// Shown in place of a secret.
 const HIDDEN: &str = "***";
-/// Keys whose values may hold credentials that no one marked as secret: they stay off the admin port.
+/// Keys whose values may contain credentials that are not marked as secret. They are not shown on the admin port.
 const LOCAL_KEYS: [&str; 2] = ["command", "url"];
 
 struct Shown {
@@ -27,7 +27,7 @@ struct Shown {
 }
 
 impl Config {
-    /// The effective values as TOML, each with where it came from in a comment.
+    /// The effective values as TOML, each with its origin in a comment.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         for section in self.sections() {
@@ -40,7 +40,7 @@ impl Config {
         text
     }
 
-    /// The effective values of each section, for the admin port: without those that may hold credentials.
+    /// The effective values of each section, for the admin port, without those that may contain credentials.
     pub fn to_sections(&self) -> BTreeMap<String, String> {
         let sections = self.sections().into_iter().map(|mut section| {
             section.values.retain(|(key, _)| !LOCAL_KEYS.contains(key));
@@ -58,7 +58,7 @@ impl Config {
         text
     }
 
-    /// The effective values as JSON, in the shape of the file.
+    /// The effective values as JSON, in the structure of the file.
     pub fn to_json(&self) -> serde_json::Value {
         let mut root = serde_json::json!({
             "server": {}, "store": {}, "sources": {}, "destinations": {}, "outbox": {}, "alerts": {}

@@ -31,50 +31,50 @@ pub use allow_from::AllowFrom;
 use hapax_api::duration::format_duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// How long a sender is taken to deliver again where no one knows: three days, as many do.
+/// The retry window assumed for a provider whose retry window is not known: three days, as is common.
 const RETRY_WINDOW_UNKNOWN: Duration = Duration::from_secs(72 * 3600);
 const LEDGER_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 const PAYLOAD_DEFAULT: Duration = Duration::from_secs(14 * 86_400);
 const DEAD_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
-/// Ten years: longer is for ever, and for ever has no limit.
+/// The maximum is ten years. Longer would be forever, and forever is not a limit.
 const WINDOW: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3650 * 86_400);
-/// How long `ack = "processed"` waits, unless the sender is in more of a hurry.
+/// How long `ack = "processed"` waits, unless the provider's timeout is shorter.
 const ACK_TIMEOUT_DEFAULT: Duration = Duration::from_millis(1_500);
 const ACK_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
-/// How many destinations one source may deliver to.
+/// The most destinations per source.
 const DELIVER_TO_MAX: usize = 64;
-/// How many fields one source may have indexed: each costs every event of it a row.
+/// The most indexed fields per source: each adds a row to every event.
 const INDEXED_MAX: usize = 8;
 
-/// How many replicas an event may be waited for: a cluster has few of them for each master.
+/// The number of replicas to wait for: a cluster has only a few per master.
 const WAIT: RangeInclusive<u32> = 0..=5;
 
-/// One sender.
+/// A configured source of webhooks.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name; webhooks arrive at `/in/<name>`.
+    /// Webhooks arrive at `/in/<name>`.
     pub name: SourceName,
-    /// The preset, if it has one.
+    /// The preset, if any.
     pub provider: Option<&'static catalogue::Provider>,
-    /// The `verify` table as it was written, if it has no preset.
+    /// The `verify` table as written, if there is no preset.
     pub verify: Option<toml::Value>,
-    /// How its requests are judged: by the preset, or as it says itself.
+    /// How requests are verified: by the preset, or by the `verify` table.
     pub recipe: Recipe,
-    /// What the preset needs besides its secrets.
+    /// Settings that the preset needs in addition to its secrets.
     pub options: Options,
     /// The signing secrets, in order.
     pub secrets: Vec<Secret>,
-    /// Checks its requests: compiled from the three above.
+    /// Verifies requests; compiled from the three fields above.
     pub verifier: Arc<Verifier>,
-    /// The URL that its sender calls, where it is not that of the service with its path.
+    /// The URL that the provider calls, if it is not the service's public URL plus the source's path.
     pub public_url: Option<String>,
-    /// The largest body taken, in bytes.
+    /// The largest accepted body, in bytes.
     pub body_limit: u64,
-    /// The names of the destinations its events go to.
+    /// The names of the destinations that receive its events.
     pub deliver_to: Vec<String>,
-    /// Where its ids are unique.
+    /// The scope in which its event ids are unique.
     pub scope: Scope,
-    /// How long an id is remembered.
+    /// How long an event id is remembered.
     pub ledger_window: Duration,
     /// How long bodies are kept.
     pub payload_retention: Duration,
@@ -82,37 +82,37 @@ pub struct Source {
     pub dead_retention: Duration,
     /// The status for a new event: 200 or 202.
     pub ack_status: StatusCode,
-    /// When an event is answered.
+    /// When a request is answered.
     pub ack: Ack,
-    /// The most deliveries taken.
+    /// The highest rate of accepted requests.
     pub rate_limit: Option<Rate>,
-    /// JSON pointers into bodies whose values are indexed.
+    /// JSON Pointers to the body fields that are indexed.
     pub indexed: Vec<String>,
-    /// Fields of bodies that no one is shown.
+    /// Body fields that are hidden from people.
     pub redact: Redaction,
-    /// On a store on Redis: how many replicas must have an event before it is answered.
+    /// For a Redis store: how many replicas must have stored an event before the request is answered.
     pub redis_wait: u8,
-    /// What a known body under a new id is.
+    /// How to treat a known body that arrives under a new id.
     pub same_body: SameBody,
-    /// Where its requests may come from; anywhere without it.
+    /// The networks that requests may come from; `None` allows any.
     pub allow_from: Option<AllowFrom>,
 }
 
 impl Source {
-    /// Whether its sender hands over the secrets that it signs with.
+    /// Whether the provider sends its signing secret in a handshake.
     pub fn hands_secrets_over(&self) -> bool {
         self.recipe.handshakes.contains(&Handshake::AsanaSecret)
     }
 }
 
-/// When an event is answered 2xx.
+/// When a request is answered 2xx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
-    /// When it is durable.
+    /// When the event is durable.
     Stored,
-    /// When every destination has done its work.
+    /// When every destination has processed the event.
     Processed {
-        /// How long that is waited for.
+        /// How long to wait for that.
         limit: Duration,
     },
 }
@@ -209,13 +209,13 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
     })
 }
 
-/// A preset knows how large its sender's bodies may be, and none of them is refused for what is configured for others.
+/// A preset knows its provider's largest body, and no such body is refused because of a lower general limit.
 fn body_limit_of(provider: Option<&catalogue::Provider>, server: &Server) -> u64 {
     let senders = provider.and_then(|provider| provider.delivery.body_bytes_max);
     senders.unwrap_or_default().max(server.body_limit)
 }
 
-/// All of them or none: a missing one would shift the numbers that rotation is watched by.
+/// All of them or none: a missing secret would shift the indexes that are used to monitor rotation.
 fn read_secrets(section: &mut Section<'_, '_, '_>, need: SecretNeed) -> Option<Vec<Secret>> {
     let Some(references) = section.texts("secrets") else {
         if !section.has("secrets") {
@@ -295,7 +295,7 @@ fn read_redis_wait(section: &mut Section<'_, '_, '_>) -> u8 {
     section.integer("wait", 0, &WAIT) as u8
 }
 
-/// The limit leaves the sender time to hear the answer: at most a quarter of its own, where that is known.
+/// The limit leaves the provider time to receive the response: at most a quarter of its timeout, if that is known.
 fn read_ack(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) -> Ack {
     let senders = provider.and_then(|provider| provider.delivery.timeout_seconds);
     let quarter = senders.map(|seconds| Duration::from_secs(seconds.into()) / 4);
@@ -319,7 +319,7 @@ fn read_ack(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Prov
     Ack::Stored
 }
 
-/// Nothing where the preset decides.
+/// `None` if the preset decides.
 fn read_on_conflict(section: &mut Section<'_, '_, '_>) -> Option<OnConflict> {
     let word = section.choice("on_conflict", &["keep", "accept"])?;
     Some(if word == "accept" {
@@ -351,7 +351,7 @@ fn read_ack_status(section: &mut Section<'_, '_, '_>, provider: Option<&catalogu
     }
 }
 
-/// `none` is for senders without ids: none of their events is a duplicate.
+/// `none` is for providers without event ids: none of their events is a duplicate.
 fn read_event_id(section: &mut Section<'_, '_, '_>) -> Option<IdRule> {
     match section.text_or_texts("event_id")?.as_slice() {
         [(_, text)] if text == "none" => Some(IdRule::NONE),
@@ -403,7 +403,7 @@ fn read_verify(section: &mut Section<'_, '_, '_>) -> Option<(Proof, toml::Value)
     let value = section.table("verify")?;
     let path = section.path("verify");
     let problems = section.report.problems.len();
-    // Opened for its unknown keys: they are reported with the nearest known one.
+    // Opened to report its unknown keys, with the closest known key as a suggestion.
     Section::open(
         path.clone(),
         &VERIFY,
@@ -441,7 +441,7 @@ struct Windows {
 fn read_windows(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) -> Windows {
     let ledger = section.duration("ledger_window", LEDGER_DEFAULT, &WINDOW);
     check_ledger(section, provider, ledger);
-    // The defaults give way to a short ledger window; what is written there does not.
+    // The defaults are shortened to fit a short ledger window. Configured values are not.
     let payload = section.duration("payload_retention", PAYLOAD_DEFAULT.min(ledger), &WINDOW);
     let dead = section.duration("dead_retention", DEAD_DEFAULT.min(ledger), &WINDOW);
     for (name, retention) in [("payload_retention", payload), ("dead_retention", dead)] {
@@ -464,7 +464,7 @@ fn read_windows(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::
     }
 }
 
-/// The shortest `ledger_window`: as long as the sender delivers again, and a day.
+/// The shortest `ledger_window`: the provider's retry window plus a day.
 pub fn ledger_window_min(provider: Option<&catalogue::Provider>) -> Duration {
     retry_window(provider).unwrap_or(RETRY_WINDOW_UNKNOWN) + DAY
 }
@@ -474,7 +474,7 @@ fn retry_window(provider: Option<&catalogue::Provider>) -> Option<Duration> {
     Duration::try_from_secs_f64(hours * 3600.0).ok()
 }
 
-/// A late copy that the ledger has forgotten would take effect a second time.
+/// A late duplicate that the ledger has already forgotten would take effect a second time.
 fn check_ledger(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>, ledger: Duration) {
     let known = retry_window(provider);
     let least = ledger_window_min(provider);

@@ -1,4 +1,4 @@
-//! The keys of a `sql` destination: where the database is, what is run there, and with which values.
+//! The keys of a `sql` destination: the database, the statements and their parameters.
 
 mod param;
 mod statement;
@@ -23,34 +23,32 @@ use super::store_url::StoreUrl;
 const CONNECTIONS: RangeInclusive<u32> = 1..=64;
 const INBOX_RETENTION: RangeInclusive<Duration> =
     Duration::from_secs(86_400)..=Duration::from_secs(3650 * 86_400);
-/// How many statements, and how many parameters there may be.
+/// The most statements, and the most parameters.
 const LIST_MAX: usize = 64;
 
-/// What a `sql` destination does.
 #[derive(Clone, Debug)]
 pub struct Sql {
-    /// Where.
     pub url: SqlUrl,
-    /// What, in this order, in one transaction. At least one.
+    /// Run in this order, in one transaction; at least one.
     pub statements: Vec<Statement>,
-    /// The values, by name; every one is used.
+    /// The parameters, by name; every one is used.
     pub params: BTreeMap<String, Param>,
-    /// Transactions at once, in this process.
+    /// The most concurrent transactions in this process.
     pub connections: u32,
-    /// How long the inbox remembers what was applied.
+    /// How long the inbox remembers an applied event.
     pub inbox_retention: Duration,
 }
 
-/// A database that is written to.
+/// A database to write to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SqlUrl {
-    /// PostgreSQL. The URL may hold a password.
+    /// PostgreSQL. The URL may contain a password.
     Postgres(Secret),
-    /// A file; a relative path begins at the working directory.
+    /// An SQLite file. A relative path starts at the working directory.
     Sqlite(PathBuf),
 }
 
-/// Without its password.
+/// Omits the password.
 impl std::fmt::Display for SqlUrl {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -60,7 +58,7 @@ impl std::fmt::Display for SqlUrl {
     }
 }
 
-/// The keys as they stand in the file: all are read whatever the kind is.
+/// The keys as written in the file. They are read for every kind of destination.
 pub(super) struct Keys<'doc> {
     params: Option<&'doc Spanned<DeValue<'doc>>>,
     statements: Option<Vec<(String, String)>>,
@@ -82,7 +80,7 @@ impl<'doc> Keys<'doc> {
         }
     }
 
-    /// What they mean together.
+    /// The destination that the keys describe.
     pub(super) fn mean(self, section: &mut Section<'_, '_, '_>, url: Option<Secret>) -> Option<Sql> {
         if !section.has("url") {
             section.missing(
@@ -115,7 +113,7 @@ pub(super) fn read_url(section: &mut Section<'_, '_, '_>, url: &Secret) -> Optio
     match url.expose().parse() {
         Ok(StoreUrl::Postgres(url)) => Some(SqlUrl::Postgres(url)),
         Ok(StoreUrl::Sqlite(path)) => Some(SqlUrl::Sqlite(path)),
-        // A Redis has no transaction that an effect and its row of the inbox could share.
+        // Redis has no transaction that could cover both an effect and its inbox row.
         Ok(StoreUrl::Redis(_)) | Err(_) => {
             section.problem(
                 "url",
@@ -144,7 +142,7 @@ fn read_statements(
                 None
             }
         });
-    // Every one is read before the first that is wrong ends it.
+    // Every entry is read before the first invalid one ends it.
     read.collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -221,7 +219,7 @@ fn read_param(
     }
 }
 
-/// A name that nothing gives a value, or that no statement uses, is a slip of the pen.
+/// A parameter without a value, or one that no statement uses, is probably a typing error.
 fn every_name_fits(
     section: &mut Section<'_, '_, '_>,
     statements: &[Statement],

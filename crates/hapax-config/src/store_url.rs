@@ -1,4 +1,4 @@
-//! Where the store is: `sqlite:hapax.db`, `postgres://…`, `redis://…` or `redis-cluster://…`.
+//! The address of the store: `sqlite:hapax.db`, `postgres://…`, `redis://…` or `redis-cluster://…`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,47 +6,44 @@ use std::str::FromStr;
 
 use hapax_core::Secret;
 
-/// A store's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreUrl {
-    /// An SQLite file; a relative path begins at the working directory.
+    /// An SQLite file. A relative path starts at the working directory.
     Sqlite(PathBuf),
-    /// A PostgreSQL database. The URL may hold a password.
+    /// A PostgreSQL database. The URL may contain a password.
     Postgres(Secret),
-    /// One Redis server or a Redis Cluster. The URL may hold a password.
+    /// A Redis server or a Redis Cluster. The URL may contain a password.
     Redis(Secret),
 }
 
-/// Why a text is no store. The text itself is not printed: it may contain a password.
+/// Why a string is not a store URL. The string itself is not printed, because it may contain a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreUrlError {
-    /// No backend at all.
+    /// The URL names no known backend.
     #[error(
         "this is not a store: write \"sqlite:\" and a path, such as \"sqlite:hapax.db\", \"postgres://user@host/database\", \
          \"redis://host:6379\" or \"redis-cluster://host:6379,host:6379\""
     )]
     Unknown,
-    /// A path is missing.
     #[error("the path is missing: write it after \"sqlite:\", such as \"sqlite:hapax.db\"")]
     PathMissing,
-    /// A store that forgets everything at the end of the process.
+    /// A store that loses everything when the process ends.
     #[error("an in-memory store loses what was acknowledged; give a path, such as \"sqlite:hapax.db\"")]
     InMemory,
-    /// Options behind the path.
+    /// Options after the path.
     #[error(
         "options behind the path (`?`) are not understood; give the path alone, such as \"sqlite:hapax.db\""
     )]
     Options,
-    /// A database's URL without a host.
+    /// A database URL without a host.
     #[error("the host is missing: write \"postgres://user:password@host:5432/database\"")]
     HostMissing,
-    /// The address of a Redis cannot be used.
+    /// The Redis URL cannot be used.
     #[error(transparent)]
     Redis(#[from] hapax_store_redis::UrlError),
 }
 
 impl StoreUrl {
-    /// Whether it is a Redis Cluster.
     pub fn is_redis_cluster(&self) -> bool {
         match self {
             Self::Redis(url) => scheme(url.expose()).ends_with("-cluster"),
@@ -54,7 +51,7 @@ impl StoreUrl {
         }
     }
 
-    /// The whole URL, password included, for a process that runs in another folder.
+    /// The whole URL, including the password, for a process that runs in another folder.
     pub fn absolute(&self) -> std::io::Result<String> {
         match self {
             Self::Sqlite(path) => Ok(format!("sqlite:{}", std::path::absolute(path)?.display())),
@@ -85,7 +82,7 @@ impl fmt::Display for StoreUrl {
             Self::Redis(url) => {
                 let url = url.expose();
                 write!(formatter, "{}://{}", scheme(url), place(url))?;
-                // Stores on one server are told apart by it.
+                // The prefix distinguishes stores on the same server.
                 prefix(url).map_or(Ok(()), |prefix| write!(formatter, "?prefix={prefix}"))
             }
         }
@@ -123,7 +120,7 @@ fn scheme(url: &str) -> &str {
     url.split_once("://").map_or("", |(scheme, _)| scheme)
 }
 
-/// The prefix that a URL gives to the store's keys.
+/// The prefix of the store's keys in a URL.
 fn prefix(url: &str) -> Option<&str> {
     let (_, options) = url.split_once('?')?;
     options
@@ -131,11 +128,11 @@ fn prefix(url: &str) -> Option<&str> {
         .find_map(|option| option.strip_prefix("prefix="))
 }
 
-/// Host, port and database of a URL: what may be printed.
+/// The host, port and database of a URL, which may be printed.
 fn place(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split_once('?').map_or(rest, |(place, _)| place);
-    // A password may hold an `@` that someone forgot to escape: the last one counts.
+    // A password may contain an unescaped `@`, so the last one counts.
     rest.rsplit_once('@').map_or(rest, |(_, place)| place)
 }
 

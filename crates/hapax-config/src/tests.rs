@@ -1,4 +1,4 @@
-//! What the configuration accepts and refuses, in the words that people read.
+//! The settings that the configuration accepts and refuses, with the messages that people read.
 
 mod alerts;
 mod checks;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::*;
 
-/// Every key that a file of this build may have.
+/// A file with every key that this build accepts.
 const FULL: &str = r#"
 [server]
 listen = "127.0.0.1:8080"
@@ -181,7 +181,7 @@ fn lines(error: &ConfigError) -> Vec<String> {
         .collect()
 }
 
-/// Every problem of a text, one line each.
+/// Every problem in a configuration, one line each.
 fn problems(text: &str) -> Vec<String> {
     match parse(text, Path::new("hapax.toml"), &environment(), &[]) {
         Ok(_) => Vec::new(),
@@ -189,7 +189,7 @@ fn problems(text: &str) -> Vec<String> {
     }
 }
 
-/// A source with these lines, and a destination `app` that it may use.
+/// A source with these lines, and a destination `app` that it can use.
 fn with_source(more: &str) -> String {
     format!(
         "[sources.stripe]\n{more}\n[destinations.app]\nkind = \"http\"\nurl = \"http://127.0.0.1:3000/\"\n"

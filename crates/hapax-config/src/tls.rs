@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use super::keys;
 use super::section::Section;
 
-/// The files of one listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Its certificate, and those that lead to its authority.
+    /// The certificate and its chain up to the authority.
     pub cert: PathBuf,
-    /// The key of the certificate.
+    /// The certificate's private key.
     pub key: PathBuf,
-    /// The authorities of clients; where it is set, no one gets in without a certificate of theirs.
+    /// The authorities that sign client certificates. If set, every client must present a certificate of theirs.
     pub client_ca: Option<PathBuf>,
 }
 
-/// TLS of `listen`, and of `admin_listen`: the same, unless it has a table of its own or is switched off.
+/// TLS of `listen` and of `admin_listen`. The latter uses the same settings, unless it has its own table or is switched
+/// off.
 pub(super) fn read(
     section: &mut Section<'_, '_, '_>,
     admin_listen: SocketAddr,

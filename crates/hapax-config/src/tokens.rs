@@ -1,4 +1,4 @@
-//! `[[server.tokens]]`: tokens with a name, a role, and the sources that they see.
+//! `[[server.tokens]]`: tokens with a name, a role, and the sources that they can see.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +9,28 @@ use super::name::parse_name;
 use super::section::Section;
 use super::server::ADMIN_TOKEN_BYTES_MIN;
 
-/// Each is compared with what a caller sends.
+/// Every token is compared with the one that a caller sends.
 const TOKENS_MAX: usize = 64;
-/// Names that are taken: of `server.admin_token`, and of whoever needs no token.
+/// Reserved names: `server.admin_token`, and callers that need no token.
 const TAKEN: [&str; 2] = ["admin", "local"];
 
-/// What a caller may do; each role may do what those before it may.
+/// The permissions of a caller. Each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Look.
+    /// View only.
     Read,
-    /// Keep deliveries going: replay, pause, discard, release.
+    /// Manage deliveries: replay, pause, discard, release.
     Operate,
-    /// Everything, such as what cannot be undone.
+    /// Everything, including actions that cannot be undone.
     Admin,
 }
 
 impl Role {
-    /// As they are written in the file, the least first.
+    /// The names as written in the file, least privileged first.
     pub const NAMES: &'static [&'static str] = &["read", "operate", "admin"];
 
-    /// As it is written.
+    /// The role's name as written in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -39,12 +39,11 @@ impl Role {
         }
     }
 
-    /// Whether it may have what someone could send a request with.
+    /// Whether the role may see signatures and other credentials with which a request could be sent.
     pub fn can_see_proofs(self) -> bool {
         self >= Self::Operate
     }
 
-    /// The role with this name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Read, Self::Operate, Self::Admin]
             .into_iter()
@@ -52,20 +51,19 @@ impl Role {
     }
 }
 
-/// A token beside the admin token.
+/// A token in addition to the admin token.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// What the audit trail calls whoever has it.
+    /// The caller's name in the audit trail.
     pub name: String,
-    /// What callers send.
+    /// The value that callers send.
     pub token: Secret,
-    /// What it may do.
     pub role: Role,
-    /// The sources that it sees; all of them where it says nothing.
+    /// The sources that callers can see; `None` means all of them.
     pub sources: Option<BTreeSet<SourceName>>,
 }
 
-/// Every token that is written well; each as hard to guess as the admin token, and no two of them the same.
+/// Every valid token. Each must be as hard to guess as the admin token, and no two may be the same.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, admin_token: Option<&Secret>) -> Vec<Token> {
     let tables = section.tables("tokens");
     if tables.len() > TOKENS_MAX {
@@ -137,7 +135,7 @@ fn read_one(
     })
 }
 
-/// The sources that someone sees. A name that no source has is no mistake: its events may be older than the file.
+/// The sources that a caller can see. An unknown name is not an error, because events can outlive their source's table.
 pub(super) fn read_sources(section: &mut Section<'_, '_, '_>) -> Option<BTreeSet<SourceName>> {
     let names = section.texts("sources")?;
     if names.is_empty() {

@@ -1,6 +1,6 @@
-//! `[traces]`: where spans are sent, as OTLP over HTTP. Without an endpoint there are none.
+//! `[traces]`: where spans are exported, as OTLP over HTTP. Without an endpoint there are no spans.
 //!
-//! What the file leaves out is taken from the variables that every OpenTelemetry SDK knows.
+//! Settings that the file omits are taken from OpenTelemetry's standard environment variables.
 
 mod pairs;
 
@@ -20,27 +20,26 @@ const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration:
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 const HEADERS_MAX: usize = 16;
 const SERVICE_NAME: &str = "hapax";
-/// What follows the address of a collector, by the protocol.
+/// The path that the protocol appends to a collector's address.
 const PATH: &str = "/v1/traces";
 
-/// Where spans are sent.
+/// Where spans are exported, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traces {
-    /// The URL that spans are posted to.
+    /// The URL to which spans are posted.
     pub endpoint: Uri,
-    /// Headers of every such request; their values are secrets.
+    /// The headers of each request; their values are secrets.
     pub headers: Vec<(HeaderName, Secret)>,
-    /// Which share of the traces is kept that come without a decision of their sender.
+    /// The fraction of traces to keep among those that arrive without a sampling decision.
     pub sample: f64,
-    /// What the service is called.
     pub service_name: String,
-    /// What else is said of it.
+    /// Further attributes of the service.
     pub resource: Vec<(String, String)>,
     /// How long one export may take.
     pub timeout: Duration,
 }
 
-/// Reads the section; none, if nothing says where spans go, or if they are switched off.
+/// Reads the section. `None` if no endpoint is set, or if traces are switched off.
 pub(super) fn read(mut section: Section<'_, '_, '_>) -> Option<Traces> {
     let endpoint = endpoint(&mut section);
     let headers = headers(&mut section);
@@ -97,7 +96,7 @@ fn endpoint(section: &mut Section<'_, '_, '_>) -> Option<Uri> {
     }
 }
 
-/// The address of a collector is enough.
+/// Adds the path, so that a collector's address is enough.
 fn with_path(text: &str) -> String {
     let text = text.trim_end_matches('/');
     if text.ends_with(PATH) {
@@ -165,7 +164,7 @@ fn sample(section: &mut Section<'_, '_, '_>) -> f64 {
     }
 }
 
-/// The value of a variable; an empty one is none, as every OpenTelemetry SDK has it.
+/// The value of a variable. An empty one counts as not set, as in every OpenTelemetry SDK.
 fn variable(report: &mut Report<'_>, name: &str) -> Option<String> {
     match report.environment().get(name) {
         Ok(text) => (!text.is_empty()).then(|| text.to_owned()),

@@ -1,10 +1,10 @@
-//! Which addresses are on the public Internet: the only ones that data may name.
+//! Which addresses are on the public Internet, the only ones that data may name.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::normal;
 
-/// Why an address is not public; `None` if it is. By the registries of special-purpose addresses (RFC 6890).
+/// Why an address is not public; `None` if it is. Follows the special-purpose address registries (RFC 6890).
 pub fn is_not_public(ip: IpAddr) -> Option<&'static str> {
     match normal(ip) {
         IpAddr::V4(ip) => not_public_v4(ip),
@@ -38,7 +38,7 @@ fn not_public_v6(ip: Ipv6Addr) -> Option<&'static str> {
         [0xfc00..=0xfdff, ..] => Some("it is private (fc00::/7)"),
         [0xfe80..=0xfebf, ..] => Some("it is link-local (fe80::/10)"),
         [0xff00..=0xffff, ..] => Some("it is a multicast address (ff00::/8)"),
-        // Teredo, whose addresses hide an IPv4 one, and others that are no host of the Internet.
+        // Teredo, whose addresses embed an IPv4 address, and other addresses that are not Internet hosts.
         [0x2001, 0..=0x01ff, ..] => Some("it is reserved (2001::/23)"),
         [0x2001, 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => Some("it is for documentation"),
         [0x2000..=0x3fff, ..] => None,

@@ -1,25 +1,26 @@
-//! What a delivery may use, beside its source's `body_limit` and the listener's own limits.
+//! Limits on a request, in addition to its source's `body_limit` and the listener's limits.
 
 use std::time::Duration;
 
 use crate::Rate;
 
-/// The limits of every delivery.
+/// The limits on each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A body that is not there in full after this long is cut off.
+    /// A body that has not arrived in full after this long is cut off.
     pub body_timeout: Duration,
-    /// How long a body may fall below its least rate.
+    /// The period over which the body's rate is measured.
     pub body_grace: Duration,
-    /// Bytes a second that a body has at least to bring over each `body_grace`; one that brings fewer is cut off.
+    /// The fewest bytes per second that a body must bring over each `body_grace`. A slower one is cut off.
     pub body_rate_min: u32,
-    /// Bytes of all bodies that no one has proven yet; a body that would go beyond is answered 503.
+    /// The most bytes of all bodies that are not verified yet. A body that would exceed it is answered 503.
     pub unproven_bytes_max: usize,
-    /// The same, of those that one peer sends.
+    /// The same limit for the bodies from one peer.
     pub peer_unproven_bytes_max: usize,
-    /// Bytes of all bodies that are proven and wait for their answer; one more is answered 503.
+    /// The most bytes of all bodies that are verified and waiting for a response. A body that would exceed it is
+    /// answered 503.
     pub proven_bytes_max: usize,
-    /// Refusals of one peer that are answered at once; the answers to more are held back.
+    /// The rate at which one peer's refusals are answered immediately. Further responses are delayed.
     pub peer_refusals: Rate,
 }
 

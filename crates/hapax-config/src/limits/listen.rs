@@ -1,29 +1,30 @@
-//! What one listener grants to whoever connects.
+//! What a listener allows a client.
 
 use std::time::Duration;
 
-/// What one listener grants to anyone who connects.
+/// What a listener allows a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once; one more is answered 503 and closed.
+    /// The most open connections. One more is answered 503 and closed.
     pub connections_max: usize,
-    /// Connections of one peer at once; one more is answered 503 and closed. Never all of them. The same number bounds
-    /// its requests at once by HTTP/2 and through a trusted proxy, whose own connections count among all only.
+    /// The most open connections from one peer, which are never all of the listener's. One more is answered 503 and
+    /// closed. The same number limits a peer's concurrent requests over HTTP/2 and through a trusted proxy. The proxy's
+    /// own connections count only towards the total.
     pub peer_connections_max: usize,
-    /// A connection that sends nothing for this long after it was opened, or has not ended its TLS handshake, is closed. A head that is not complete this
-    /// long after it began, or up to twice as long on a connection that was used before, is answered 408: one timer for
-    /// each connection looks at it now and then.
+    /// A connection that sends nothing for this long after it was opened, or has not completed its TLS handshake by
+    /// then, is closed. A head that is still incomplete this long after it began is answered 408. On a connection that
+    /// was used before, that may take up to twice as long, because one timer per connection checks it periodically.
     pub head_timeout: Duration,
-    /// A connection that was used is closed when no further head has begun for this long, and somewhat longer. Longer
-    /// than proxies keep theirs, so that they close first: a request on a connection that we close just then is lost,
-    /// and the proxy makes a 502 of it.
+    /// A connection that was used is closed, with some delay, when no further head has begun for this long. This is
+    /// longer than proxies keep their connections, so that they close first: a request on a connection that we are just
+    /// closing is lost, and the proxy turns it into a 502.
     pub keep_alive: Duration,
-    /// Bytes of a request head; more are answered 431. (More than 100 headers are 431 too; that is fixed.) A connection
-    /// holds a buffer of at most twice this size for as long as it is in a request.
+    /// The largest request head, in bytes. A larger one is answered 431, and so are more than 100 headers, which is a
+    /// fixed limit. During a request, a connection holds a buffer of at most twice this size.
     pub head_bytes_max: usize,
-    /// How long requests that run may take to end once the listener stops.
+    /// How long running requests may take to finish once the listener stops.
     pub drain: Duration,
-    /// What a client may still send that was answered before the end of its request.
+    /// How much a client may still send after it was answered before the end of its request.
     pub linger: Linger,
 }
 
@@ -41,18 +42,19 @@ impl Default for Limits {
     }
 }
 
-/// What a client that was answered may still send.
+/// How much a client may still send after it was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linger {
-    /// Connections at once; one more is closed at once.
+    /// The most lingering connections. One more is closed immediately.
     pub connections_max: usize,
-    /// Bytes of one connection. More than the largest body that any configuration takes.
+    /// The most bytes per connection: more than the largest body that any configuration accepts.
     pub bytes_max: usize,
-    /// Bytes of all connections in a second: throwing away takes time from deliveries. Who is ahead of it waits.
+    /// The most bytes per second on all connections, because discarding them takes time from other requests. A
+    /// connection that is ahead of this rate waits.
     pub bytes_per_second_max: u32,
-    /// How long one connection may go on.
+    /// The longest that one connection may linger.
     pub within: Duration,
-    /// A client that sends nothing for this long has had its answer.
+    /// A client that sends nothing for this long has received its answer.
     pub silence_max: Duration,
 }
 

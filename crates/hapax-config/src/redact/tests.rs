@@ -58,7 +58,7 @@ fn a_form_hides_the_fields_of_that_name_however_they_are_written() {
         form(&["/email"], "a=1&em%61il=x%40y&email=&b=2"),
         "a=1&em%61il=***&email=***&b=2"
     );
-    // A field with JSON in it is hidden whole: what is inside is not looked at.
+    // A form field that contains JSON is hidden entirely; its content is not parsed.
     assert_eq!(form(&["/payload/user"], "payload=%7B%7D&a=1"), "payload=***&a=1");
 }
 
@@ -101,7 +101,7 @@ fn what_is_no_pointer_is_refused() {
 }
 
 proptest! {
-    /// Whatever else a sender writes.
+    /// Holds for any surrounding text.
     #[test]
     fn a_hidden_value_is_shown_nowhere(before in ".{0,20}", after in ".{0,20}") {
         let body = format!("{before}{{\"email\":\"ada@example.com\"}}{after}");

@@ -1,7 +1,7 @@
-//! Secrets that a command prints: `exec:vault kv get -field=secret kv/stripe`.
+//! Secrets printed by a command: `exec:vault kv get -field=secret kv/stripe`.
 //!
-//! The command runs without a shell, with a closed stdin, a deadline, and an environment of its own: none of the service's
-//! other secrets is in it. What it writes to stderr is thrown away, since no one knows what it contains.
+//! The command runs without a shell, with a closed stdin, a deadline, and a separate environment that holds none of the
+//! service's other secrets. Its stderr is discarded, because it may contain anything.
 
 use std::io;
 use std::process::Stdio;
@@ -16,11 +16,11 @@ use super::SECRET_BYTES_MAX;
 use super::words::{WordsError, split};
 use crate::process_group::Group;
 
-/// How long a command may take; a command line tool of a cloud takes seconds.
+/// How long a command may take; a cloud provider's command-line tool takes seconds.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// What a command gets of the service's environment: how to find programs, files, the network, and who it is at the usual
-/// secret managers. Names that end with `*` stand for all that begin so.
+/// The environment variables that a command inherits from the service: how to find programs, files and the network, and
+/// the credentials for the usual secret managers. A name that ends with `*` matches all names with that prefix.
 pub const ENVIRONMENT_OF_COMMANDS: &[&str] = &[
     "PATH",
     "HOME",
@@ -50,41 +50,37 @@ pub const ENVIRONMENT_OF_COMMANDS: &[&str] = &[
     "KUBERNETES_*",
 ];
 
-/// Why a command gave no secret.
+/// Why a command did not return a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// It cannot be read.
+    /// The command cannot be parsed.
     #[error(transparent)]
     Words(#[from] WordsError),
-    /// It cannot be started.
     #[error("the command `{program}` cannot be started ({error}); install it, or write its whole path")]
     NotStarted {
-        /// The first word.
+        /// The first word of the command.
         program: String,
-        /// Why.
         error: io::Error,
     },
-    /// It failed.
     #[error(
         "the command `{program}` {problem}; run it by hand to see why (what it writes to stderr is never logged, since \
          it may contain secrets)"
     )]
     Failed {
-        /// The first word.
+        /// The first word of the command.
         program: String,
-        /// What happened.
         problem: String,
     },
 }
 
-/// What the command prints, without the line end.
+/// The command's output, without the line ending.
 pub(super) fn run(command: &str, environment: &Environment) -> Result<String, CommandError> {
     run_within(DEADLINE, command, environment)
 }
 
 fn run_within(limit: Duration, command: &str, environment: &Environment) -> Result<String, CommandError> {
     let words = split(command)?;
-    // A thread and a runtime of its own: configurations are read inside and outside of runtimes.
+    // A separate thread and runtime, because configurations are read both inside and outside a runtime.
     std::thread::scope(|scope| {
         let running = scope.spawn(|| {
             tokio::runtime::Builder::new_current_thread()
@@ -127,7 +123,7 @@ async fn output(
         }
         child.wait().await
     });
-    // Dropping `group` kills the process and what it started.
+    // Dropping `group` kills the process and everything that it started.
     let status = match ended.await {
         Ok(Ok(status)) => status,
         Ok(Err(error)) => return Err(failed(words, format!("cannot be waited for ({error})"))),
@@ -220,7 +216,7 @@ mod tests {
         let child = std::fs::read_to_string(&file).unwrap();
         let began = Instant::now();
         let is_dead = || match std::fs::read_to_string(format!("/proc/{}/stat", child.trim())) {
-            // No one may have waited for it.
+            // The process may be a zombie that was not waited for yet.
             Ok(state) => state.contains(") Z "),
             Err(_) => true,
         };

@@ -1,4 +1,4 @@
-//! What files and commands said last: to notice when they say something else, and to go on while a command fails.
+//! The last values read from files and commands, to detect changes and to continue while a command fails.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::super::environment::Environment;
 use super::super::report::Origins;
 use super::{SecretError, SecretOrigin, command, read_file};
 
-/// Files and commands that secrets came from. Clones share it.
+/// The files and commands that secrets came from. Clones share the same state.
 #[derive(Clone, Default)]
 pub struct KeptSecrets(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
-    /// What each file contained, as a hash; nothing if it could not be read.
+    /// A hash of each file's content; `None` if the file could not be read.
     files: BTreeMap<PathBuf, Option<Vec<u8>>>,
     commands: BTreeMap<String, Printed>,
 }
@@ -27,19 +27,19 @@ struct Inner {
 struct Printed {
     value: Secret,
     at: Instant,
-    /// The keys that it is used for.
+    /// The keys that use it.
     paths: Vec<String>,
 }
 
 impl KeptSecrets {
-    /// The content of a file, which is watched from now on.
+    /// Reads a file, which is watched from now on.
     pub fn file(&self, path: &Path) -> Result<Vec<u8>, SecretError> {
         let content = read_file(path);
         self.lock().files.insert(path.to_owned(), hash(&content));
         content
     }
 
-    /// What a command printed last, or prints now if it never ran.
+    /// The last output of a command. Runs the command if it has not run yet.
     pub(super) fn command(&self, text: &str, environment: &Environment) -> Result<String, SecretError> {
         if let Some(printed) = self.lock().commands.get(text) {
             return Ok(printed.value.expose().to_owned());
@@ -54,7 +54,7 @@ impl KeptSecrets {
         Ok(value)
     }
 
-    /// Runs every command again, and says which printed something else. One that fails keeps its value.
+    /// Runs every command again and returns those with new output. A command that fails keeps its value.
     pub fn refresh(&self, environment: &Environment) -> Vec<SecretOrigin> {
         let commands: Vec<String> = self.lock().commands.keys().cloned().collect();
         let changed = commands
@@ -88,7 +88,7 @@ impl KeptSecrets {
         }
     }
 
-    /// Which files contain something else than before.
+    /// The files whose content has changed.
     pub fn changed_files(&self) -> Vec<SecretOrigin> {
         let paths: Vec<PathBuf> = self.lock().files.keys().cloned().collect();
         let changed = paths.into_iter().filter(|path| {
@@ -100,7 +100,7 @@ impl KeptSecrets {
         changed.map(SecretOrigin::File).collect()
     }
 
-    /// Forgets the files and commands that a configuration no longer names.
+    /// Forgets files and commands that the configuration no longer names.
     pub fn retain(&self, origins: &Origins, dotenv: Option<&Path>) {
         let mut inner = self.lock();
         inner.files.retain(|path, _| {
@@ -117,7 +117,7 @@ impl KeptSecrets {
         });
     }
 
-    /// By the key that it is used for: how long ago a command last printed its secret.
+    /// How long ago each command last printed its secret, by the key that uses it.
     pub fn ages(&self) -> Vec<(String, Duration)> {
         let inner = self.lock();
         let of_command = |printed: &Printed| {
@@ -128,13 +128,13 @@ impl KeptSecrets {
         inner.commands.values().flat_map(of_command).collect()
     }
 
-    /// What a panicking thread left behind is whole: every change here is one step.
+    /// A panicking thread leaves consistent state, because every change here is a single step.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock()
     }
 }
 
-/// What a command prints. Nothing is no secret: a tool that was signed out may say nothing, and succeed.
+/// A command's output. Empty output is an error: a tool that is signed out may print nothing and still succeed.
 fn printed(text: &str, environment: &Environment) -> Result<String, SecretError> {
     let value = super::without_line_end(command::run(text, environment)?);
     if value.is_empty() {
@@ -191,7 +191,8 @@ mod tests {
     fn a_file_has_changed_when_its_content_has_by_a_write_or_by_a_symlink_swap() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        // As Kubernetes mounts a secret: file -> ..data/file, ..data -> a folder that is replaced whole.
+        // The layout in which Kubernetes mounts a secret: file -> ..data/file, ..data -> a folder that is replaced as a
+        // whole.
         for (version, content) in [("v1", "first"), ("v2", "second")] {
             std::fs::create_dir(path(version)).unwrap();
             std::fs::write(path(version).join("secret"), content).unwrap();

@@ -1,25 +1,24 @@
-//! Splits a command into words as a shell would. There is no shell, so anything else that a shell would do (variables, pipes,
-//! redirection) is refused instead of silently ignored.
+//! Splits a command into words as a shell would. No shell is involved, so other shell features (variables, pipes,
+//! redirection) are refused instead of silently ignored.
 
-/// Why a text is not a command.
+/// Why a string is not a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WordsError {
-    /// There is nothing in it.
     #[error(
         "`exec:` names no command: write \"exec:COMMAND\", such as \"exec:vault kv get -field=secret kv/stripe\""
     )]
     Empty,
-    /// A quote has no end.
+    /// A quote is not closed.
     #[error("a quote in the command is not closed")]
     Open,
-    /// Something that only a shell understands.
+    /// Syntax that only a shell understands.
     #[error(
         "the command contains `{0}`, and no shell runs it; put the text in single quotes, or write \"exec:sh -c '…'\""
     )]
     Shell(char),
 }
 
-/// What a shell gives a meaning of its own.
+/// Characters that have a special meaning in a shell.
 const SPECIAL: &str = "$`|&;<>()*?~#\n";
 
 /// The program and its arguments; at least one word.

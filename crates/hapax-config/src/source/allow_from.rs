@@ -9,25 +9,25 @@ use crate::section::Section;
 
 /// Stands for the networks that the provider publishes.
 const PROVIDER: &str = "provider";
-/// Most networks of one source: each is compared with where every request comes from.
+/// The most networks per source: every request's address is compared with each of them.
 const NETWORKS_MAX: usize = 256;
 
-/// Who may send.
+/// The networks that may send requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowFrom {
-    /// As it was written.
+    /// The entries as written in the file.
     pub written: Vec<String>,
     networks: Vec<Network>,
 }
 
 impl AllowFrom {
-    /// Whether a request may come from here.
+    /// Whether requests from this address are allowed.
     pub fn allows(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(address))
     }
 }
 
-/// None where everyone may send.
+/// `None` if requests may come from anywhere.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>) -> Option<AllowFrom> {
     let texts = section.texts("allow_from")?;
     let mut networks = Vec::new();

@@ -1,4 +1,4 @@
-//! `options`: what a preset needs besides its secrets, checked against what the preset says it takes.
+//! `options`: settings that a preset needs in addition to its secrets, checked against the preset's declared options.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use crate::nearest::suggestion;
 use crate::section::{Section, article};
 
-/// The options of a source. What cannot be used is reported and left out.
+/// The options of a source. Options that cannot be used are reported and omitted.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>) -> Options {
     let specs = provider.map_or(&[][..], |provider| &provider.options);
     let value = section.table("options");
@@ -92,7 +92,7 @@ fn read_value(
     };
     if read.is_none() {
         let (expected, found) = (shape(spec.kind), article(value.get_ref()));
-        // The value is not printed: it might be meant as a secret.
+        // The value is not printed, because it may be intended as a secret.
         section.report.problem(
             path,
             format_args!("expected {expected}, found {found}; {}", spec.about),
@@ -107,7 +107,7 @@ fn has_only_texts(table: &DeTable<'_>) -> bool {
         .all(|(_, item)| matches!(item.get_ref(), DeValue::String(_)))
 }
 
-/// A text, or what is written without quotes and means one.
+/// A string, or an unquoted value that stands for one.
 fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) if text.is_empty() => None,
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// The options that are read, and the problems in words.
+    /// The parsed options and the messages of all problems.
     fn read_from(text: &str) -> (Options, Vec<String>) {
         let environment = Environment::with([("TOKEN", "hunter2")]);
         let mut report = Report::new(text, &environment);

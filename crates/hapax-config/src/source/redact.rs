@@ -3,7 +3,7 @@
 use super::super::section::Section;
 use crate::redact::{RedactedField, Redaction};
 
-/// How many fields one source may hide: every view of an event looks for each.
+/// The most hidden fields per source: each of them is searched for whenever an event is shown.
 const REDACTED_MAX: usize = 64;
 
 pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Redaction {

@@ -1,4 +1,4 @@
-//! `same_body`: what a known body under a new id is, where the sender does not sign the id.
+//! `same_body`: how to treat a known body under a new id, for providers that do not sign the id.
 
 use hapax_engine::SameBody;
 use hapax_verify::{IdClass, Verifier};

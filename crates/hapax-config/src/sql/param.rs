@@ -1,38 +1,30 @@
-//! A parameter of a `sql` destination: where in the event its value is, and of which type it must be.
+//! A parameter of a `sql` destination: where in the event its value is, and its type.
 
 use hapax_verify::Field;
 
-/// Where a value comes from, and what it must be.
+/// The origin and type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// Where.
     pub from: ValueFrom,
-    /// What it must be.
     pub kind: Option<ParamType>,
-    /// Whether it must be there.
     pub presence: Presence,
 }
 
-/// Whether the value may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     Required,
-    /// Then it is NULL.
+    /// A missing value becomes NULL.
     Optional,
 }
 
-/// What a value must be. Without one it is what the event says, and the database decides.
+/// The type of a value. Without one, the value is passed as the event has it, and the database decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamType {
-    /// Text; a number or a document is taken as it is written.
+    /// Text. A number or a JSON document is passed as written.
     Text,
-    /// A whole number.
     Integer,
-    /// Any number.
     Number,
-    /// True or false.
     Boolean,
-    /// A JSON document.
     Json,
     /// The body, byte for byte; only for `body`.
     Bytes,
@@ -41,17 +33,13 @@ pub enum ParamType {
 /// A value for a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// NULL.
     Null,
-    /// Text.
     Text(String),
-    /// A number, as it is written: no digit is lost.
+    /// A number as written, so that no digit is lost.
     Number(String),
-    /// True or false.
     Boolean(bool),
-    /// A JSON document, as it is written.
+    /// A JSON document as written.
     Json(String),
-    /// The body.
     Bytes(bytes::Bytes),
 }
 
@@ -95,7 +83,7 @@ impl ParamType {
         }
     }
 
-    /// As it is written.
+    /// The type as written in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -118,7 +106,7 @@ impl Param {
         Ok(Self { from, kind, presence })
     }
 
-    /// As the configuration writes it.
+    /// The parameter as written in the file.
     pub fn as_written(&self) -> String {
         match &self.from {
             ValueFrom::Field(field) => field.to_string(),
@@ -130,7 +118,7 @@ impl Param {
     }
 }
 
-/// A field of the event itself: what else its request had is gone when it is delivered.
+/// A field of the event itself. Other parts of the request are no longer available when the event is delivered.
 fn field(from: &str) -> Result<Field, String> {
     let field: Field = from.parse().map_err(|error: hapax_verify::SetupError| {
         let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();

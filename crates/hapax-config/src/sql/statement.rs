@@ -1,45 +1,44 @@
 //! One SQL statement with named parameters: `update orders set status = 'paid' where id = :order`.
 //!
-//! A name becomes a numbered parameter of the database. Values never become part of the text.
+//! Each name becomes a numbered parameter of the database. Values never become part of the SQL text.
 
 use std::str::FromStr;
 
-/// A statement, taken apart at its parameters.
+/// A statement, split at its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Text, then a parameter, then text, and so on; one text more than parameters.
+    /// The text before, between and after the parameters: one more than there are parameters.
     texts: Vec<String>,
-    /// For each gap between texts, which name.
+    /// For each gap between texts, the index of the parameter's name.
     slots: Vec<usize>,
     names: Vec<String>,
 }
 
-/// Why a text is not one statement for Hapax to run.
+/// Why Hapax cannot run a string as one statement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatementError {
-    /// There is nothing in it.
     #[error("the statement is empty")]
     Empty,
-    /// There is a second one behind a semicolon.
+    /// A second statement follows a semicolon.
     #[error("there is more behind the `;`: write each statement as an item of its own in `statements`")]
     Several,
-    /// It would end the transaction that makes the effect happen once.
+    /// The statement would end the transaction that makes the effect happen once.
     #[error(
         "`{0}` is not for a statement: all statements run in one transaction, which Hapax begins and commits"
     )]
     Transaction(String),
-    /// The numbers are ours.
+    /// Hapax numbers the parameters itself.
     #[error("`{0}` is a numbered parameter: give it a name in `params`, and write `:name`")]
     Numbered(String),
-    /// A quote, comment or bracket has no end.
+    /// A quote, comment or bracket is not closed.
     #[error("{0} is not closed")]
     Unclosed(&'static str),
-    /// A text that no database takes.
+    /// The text contains a NUL byte, which no database accepts.
     #[error("it contains a NUL character")]
     Nul,
 }
 
-/// Words that begin, end or divide a transaction.
+/// Words that begin, end or subdivide a transaction.
 const TRANSACTION_WORDS: [&str; 10] = [
     "abort",
     "begin",
@@ -54,7 +53,7 @@ const TRANSACTION_WORDS: [&str; 10] = [
 ];
 
 impl Statement {
-    /// The names of its parameters, each once, in the order of their numbers.
+    /// The names of the parameters, each once, in the order of their numbers.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -69,7 +68,7 @@ impl Statement {
         self.numbered('?')
     }
 
-    /// As it was written.
+    /// The statement as written in the file.
     pub fn as_written(&self) -> String {
         self.joined(|slot| format!(":{}", self.names[slot]))
     }
@@ -128,7 +127,7 @@ impl FromStr for Statement {
     }
 }
 
-/// Walks over a statement once and knows what is quoted and what is not.
+/// Reads a statement in one pass and tracks quoting.
 struct Reader<'t> {
     rest: &'t str,
     /// The character before `rest`, if it was not quoted.
@@ -173,7 +172,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Copies bytes to the text.
+    /// Copies bytes to the current text.
     fn take(&mut self, count: usize) {
         let (taken, rest) = self.rest.split_at(count);
         self.before = taken.chars().next_back().unwrap_or(' ');
@@ -192,13 +191,13 @@ impl<'t> Reader<'t> {
             self.rest[..end].clone_into(&mut self.first_word);
         }
         self.take(end);
-        // `E'…'` has escapes, `table'…'` is none of our business.
+        // Only a single `E` introduces a string with escapes (`E'…'`); in `table'…'` the string is an ordinary one.
         if end > 1 {
             self.before = '_';
         }
     }
 
-    /// A doubled quote ends one text and begins the next, which comes to the same.
+    /// A doubled quote ends one string and begins the next, which has the same effect.
     fn quoted(&mut self, quote: char, what: &'static str) -> Result<(), StatementError> {
         let end = self.rest[1..].find(quote).ok_or(StatementError::Unclosed(what))?;
         self.take(end + 2);
@@ -206,14 +205,14 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// `E'…'`, where a backslash protects what follows.
+    /// `E'…'`, in which a backslash escapes the next character.
     fn escaped(&mut self) -> Result<(), StatementError> {
         let mut protected = false;
         for (index, character) in self.rest.char_indices().skip(1) {
             match character {
                 '\'' if !protected => {
                     self.take(index + 1);
-                    // A doubled quote goes on in the same way.
+                    // After a doubled quote, the string continues with the same rules.
                     self.before = if self.rest.starts_with('\'') { 'E' } else { ' ' };
                     return Ok(());
                 }
@@ -224,7 +223,7 @@ impl<'t> Reader<'t> {
         Err(StatementError::Unclosed("a text in E'…'"))
     }
 
-    /// Comments nest in PostgreSQL; where they do not, what is inside is never a parameter either.
+    /// Comments nest in PostgreSQL. In other databases they do not, but there too a comment never contains a parameter.
     fn comment(&mut self) -> Result<(), StatementError> {
         let mut depth = 0_usize;
         let mut at = 0;
@@ -247,7 +246,7 @@ impl<'t> Reader<'t> {
         Err(StatementError::Unclosed("a comment"))
     }
 
-    /// `$tag$…$tag$` is a text; `$1` would be a number of ours.
+    /// `$tag$…$tag$` is a string. `$1` is refused, because Hapax numbers the parameters itself.
     fn dollar(&mut self) -> Result<(), StatementError> {
         let behind = &self.rest[1..];
         let end = behind.find(|one: char| !is_word(one)).unwrap_or(behind.len());
@@ -272,7 +271,7 @@ impl<'t> Reader<'t> {
         let behind = &self.rest[1..];
         let end = behind.find(|one: char| !is_word(one)).unwrap_or(behind.len());
         let name = &behind[..end];
-        // In `list[1:two]` the colon stands behind a word, and is not a parameter's.
+        // In `list[1:two]` the colon follows a word and does not begin a parameter.
         if !is_name(name) || is_word(self.before) {
             self.take(1);
             return;

@@ -1,4 +1,4 @@
-//! `[alerts]`: limits, and who is told.
+//! `[alerts]`: limits and receivers.
 
 use std::time::Duration;
 

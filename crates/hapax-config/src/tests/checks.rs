@@ -1,4 +1,4 @@
-//! The checks on the listeners, the store, and what several tables say together.
+//! Checks on the listeners, the store, and settings that span several tables.
 
 use super::*;
 
@@ -159,7 +159,7 @@ fn a_redis_that_cannot_be_is_refused_with_the_reason() {
     );
 }
 
-/// A store, a source with these lines, and a destination with those.
+/// A store, a source and a destination with these lines.
 fn on(store: &str, source: &str, destination: &str) -> String {
     format!(
         "[store]\nurl = \"{store}\"\n[sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\n\

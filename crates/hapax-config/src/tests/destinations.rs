@@ -72,7 +72,7 @@ fn the_idempotency_key_is_plain_or_quoted_and_only_in_a_header() {
     );
 }
 
-/// A sql destination that is well but for these lines.
+/// A sql destination that is valid except for these lines.
 fn sql_with(lines: &str) -> Vec<String> {
     problems(&format!("[destinations.ledger]\nkind = \"sql\"\n{lines}\n"))
 }

@@ -1,4 +1,4 @@
-//! The environment and flags over the file.
+//! Overrides of the file by the environment and by flags.
 
 use super::*;
 

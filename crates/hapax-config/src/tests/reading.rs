@@ -1,4 +1,4 @@
-//! Reading: types, places, unknown keys, defaults, and text that is no configuration at all.
+//! Reading: types, locations, unknown keys, defaults, and text that is not a configuration at all.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

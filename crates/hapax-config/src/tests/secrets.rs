@@ -1,4 +1,4 @@
-//! Secrets: where they come from is told, what they are is not.
+//! Secrets: their origins are shown, their values are not.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn what_is_shown_is_toml_in_the_shape_of_the_file() {
         config.to_json()["sources"]["inhouse"]["verify"]["prefix"],
         "sha256="
     );
-    // Read again, with secrets put back, nothing is refused and nothing changes.
+    // Parsed again, with the secrets restored, the output is accepted and nothing changes.
     let again = config.to_toml().replace("*** (", "").replace(")\"", "\"");
     assert_eq!(parsed(&again).to_json(), config.to_json());
 }

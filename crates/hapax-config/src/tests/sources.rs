@@ -128,7 +128,7 @@ fn an_id_of_ones_own_has_the_class_that_follows_from_it() {
     ] {
         let own = parsed(&with_source(&format!("{CUSTOM}event_id = {event_id}\n{verify}")));
         assert_eq!(own.sources["stripe"].recipe.identity.class, class, "{event_id}");
-        // What is known about a preset's own ids says nothing about another.
+        // What is known about a preset's own ids does not apply to another id.
         let zoom = STRIPE.replace("\"stripe\"", "\"zoom\"");
         let preset = parsed(&with_source(&format!("{zoom}event_id = {event_id}")));
         let identity = &preset.sources["stripe"].recipe.identity;
@@ -209,7 +209,7 @@ fn what_a_scheme_needs_or_does_not_read_is_said_at_its_place() {
         unknown[0].contains("unknown variant `none`, expected one of `HS256`"),
         "{unknown:?}"
     );
-    // Which secret it is, and never the secret itself.
+    // The message names the secret but never contains it.
     for (verify, problem) in [
         ("scheme = \"basic\"", "it is not `user:password`"),
         (

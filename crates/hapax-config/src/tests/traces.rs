@@ -1,4 +1,4 @@
-//! `[traces]`, and the variables that stand in for it.
+//! `[traces]`, and the environment variables that can replace it.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! `name=value,name=value`, percent-encoded: how OpenTelemetry's variables list headers and attributes.
+//! `name=value,name=value`, percent-encoded: the list format of OpenTelemetry's variables for headers and attributes.
 
-/// Pairs of one variable; the rest is left out.
+/// The most pairs in one variable; the rest are ignored.
 const PAIRS_MAX: usize = 64;
 
-/// The pairs of a text; what is none is left out, as the specification asks.
+/// The pairs in a string. Malformed pairs are ignored, as the specification requires.
 pub(super) fn read(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     pairs
@@ -13,7 +13,7 @@ pub(super) fn read(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// `%20` is a space; a plus sign is itself.
+/// `%20` is a space; a plus sign is literal.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
