@@ -1,4 +1,4 @@
-//! What alerts show in the metrics, and what of the metrics they need that nothing else does.
+//! The metrics of alerts, and measurements that only alerts need.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use super::catalogue::help;
 use super::metrics::Metrics;
 
-/// The families of alerts, and since when breakers are open.
+/// The alert metrics, and since when each open breaker has been open.
 #[derive(Debug, Default)]
 pub(super) struct AlertMeter {
     firing: Family<AlertLabels, Gauge>,
@@ -46,7 +46,7 @@ impl AlertMeter {
         meter
     }
 
-    /// A breaker opened, stays open after a probe, or closed (none).
+    /// A breaker opened, stays open after a probe, or closed (`None`).
     pub(super) fn breaker(&self, destination: &DestinationId, open_for: Option<Duration>, now: Duration) {
         let mut breakers = self.breakers.lock();
         match open_for {
@@ -55,7 +55,7 @@ impl AlertMeter {
         }
     }
 
-    /// Breakers of destinations that left the configuration are no one's.
+    /// Forgets the breakers of destinations that are no longer configured.
     pub(super) fn keep_breakers(&self, is_configured: impl Fn(&DestinationId) -> bool) {
         let mut breakers = self.breakers.lock();
         breakers.retain(|id, _| is_configured(id));
@@ -63,9 +63,9 @@ impl AlertMeter {
 }
 
 impl Metrics {
-    /// These alerts fire, by rule and subject, and no others.
+    /// Sets the firing alerts, by rule and subject. All others are cleared.
     pub fn alerts_firing(&self, firing: Vec<(&'static str, String)>) {
-        // No one may see the family while it is being filled.
+        // No scrape may see the family while it is being filled.
         let _no_scrape = self.registry.lock();
         self.alerts.firing.clear();
         for (alert, subject) in firing {
@@ -76,7 +76,7 @@ impl Metrics {
         }
     }
 
-    /// A message was delivered to a receiver, or not.
+    /// Counts a message to a receiver, with its result.
     pub fn alert_message(&self, receiver: &str, result: &'static str) {
         let receiver = receiver.to_owned();
         self.alerts
@@ -85,7 +85,7 @@ impl Metrics {
             .inc();
     }
 
-    /// How long the breakers that are open have been so, probes in between included.
+    /// How long each open breaker has been open, including time spent on probes.
     pub fn open_breakers(&self) -> BTreeMap<DestinationId, Duration> {
         let now = self.clock.elapsed();
         let breakers = self.alerts.breakers.lock();

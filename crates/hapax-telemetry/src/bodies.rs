@@ -1,7 +1,7 @@
-//! The last bodies of a source, to find senders whose ids are not stable.
+//! The most recent bodies of a source, to detect providers whose ids are not stable.
 //!
-//! A sender that makes a new id for every delivery looks like one that never repeats itself: each copy is a new event.
-//! Its bodies give it away. Only as many are remembered as fit in a bounded table, which is enough to see a habit.
+//! A provider that generates a new id for every delivery seems never to send a duplicate: each one looks like a new
+//! event. Identical bodies reveal it. The table of remembered bodies is bounded, which is enough to detect a pattern.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -9,23 +9,23 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use hapax_core::BodyHash;
 use parking_lot::Mutex;
 
-/// Bodies that are remembered for each source, about a hundred kilobytes.
+/// Bodies remembered per source, about a hundred kilobytes.
 const BODIES_MAX: usize = 4_096;
 
-/// The bodies of the newest events, each with the id it came under first.
+/// The bodies of the most recent events, each with the id under which it first arrived.
 #[derive(Debug, Default)]
 pub(super) struct Bodies(Mutex<Remembered>);
 
 #[derive(Debug, Default)]
 struct Remembered {
-    /// From the first bytes of a body's hash to a hash of its id.
+    /// From the first bytes of a body's hash to a hash of its event id.
     ids: HashMap<u64, u64>,
     /// In order of arrival.
     order: VecDeque<u64>,
 }
 
 impl Bodies {
-    /// A new event came; whether its very body came shortly before under another id.
+    /// Records a new event. Returns whether the same body recently arrived under another id.
     pub(super) fn is_twin(&self, body: BodyHash, event_id: &str) -> bool {
         let (body, id) = (prefix(body), hash(event_id));
         let mut remembered = self.0.lock();

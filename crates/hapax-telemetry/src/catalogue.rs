@@ -1,29 +1,26 @@
-//! Every metric by name, with what it means: the help of `/metrics` and the page docs/reference/metrics.md are made of
-//! this, and a test holds it against what is really exported.
+//! Every metric with its name and meaning: the source of the help in `/metrics` and of docs/reference/metrics.md. A
+//! test compares it with the metrics that are actually exported.
 
-/// A metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Described {
-    /// As PromQL names it.
+    /// The name in PromQL.
     pub name: &'static str,
-    /// What kind of number it is.
     pub kind: Kind,
-    /// Its labels.
     pub labels: &'static [&'static str],
-    /// What it is, in a line without a full stop.
+    /// The help text: one line without a full stop.
     pub help: &'static str,
-    /// What it tells, and what else there is to know.
+    /// What the metric tells an operator, and further notes.
     pub meaning: &'static str,
 }
 
-/// What kind of number a metric is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows, until the process restarts.
+    /// Only grows, until the process restarts.
     Counter,
-    /// It is what it is now.
+    /// The current value.
     Gauge,
-    /// It counts by size.
+    /// Counts values by size.
     Histogram,
 }
 
@@ -38,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What a metric is, in a line.
+/// The help text of a metric.
 pub(super) fn help(name: &str) -> &'static str {
     let found = METRICS.iter().find(|metric| metric.name == name);
     found.map_or("", |metric| metric.help)
@@ -66,7 +63,7 @@ const fn described(name: &'static str, kind: Kind, labels: &'static [&'static st
     }
 }
 
-/// All of them, in the order of an event's way through.
+/// All metrics, in the order in which an event affects them.
 pub const METRICS: &[Described] = &[
     Described {
         help: "1, with the version that runs",

@@ -1,4 +1,4 @@
-//! What the metrics show of encryption at rest.
+//! The metrics of encryption at rest.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use super::catalogue::help;
 use super::metrics::Metrics;
 
-/// Values by key, and how many were brought under another.
+/// The number of values by key, and of those re-encrypted under another key.
 #[derive(Default)]
 pub(super) struct EncryptionMeter {
     values: Family<KeyLabel, Gauge<u64, AtomicU64>>,
@@ -37,7 +37,7 @@ impl EncryptionMeter {
 }
 
 impl Metrics {
-    /// What a walk over all rows has found.
+    /// Sets the result of a walk over all rows.
     pub fn encrypted_values(&self, counted: &Counted) {
         self.encryption.values.clear();
         for (key, count) in &counted.values {
@@ -46,7 +46,7 @@ impl Metrics {
         }
     }
 
-    /// So many values are under the first key now.
+    /// Counts values that were re-encrypted under the first key.
     pub fn reencrypted(&self, values: u64) {
         self.encryption.rewritten.inc_by(values);
     }

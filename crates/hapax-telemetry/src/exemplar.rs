@@ -1,16 +1,16 @@
-//! The newest example of what one bucket of a histogram counted: an event that someone can look at.
+//! The most recent exemplar of a histogram bucket: an event that an operator can examine.
 //!
-//! The hot path takes no lock that it would have to wait for, and at most one a second for each bucket.
+//! The hot path never waits for a lock, and takes at most one lock per second and bucket.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hapax_core::{EventId, Timestamp};
 use parking_lot::Mutex;
 
-/// An example stands this long before the next one takes its place.
+/// How long an exemplar is kept before it can be replaced.
 const STANDS_MS: u64 = 1_000;
 
-/// One event that fell into a bucket.
+/// An event that fell into a bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Exemplar {
     pub(super) event: EventId,
@@ -18,19 +18,19 @@ pub(super) struct Exemplar {
     pub(super) at: Timestamp,
 }
 
-/// Room for one.
+/// Holds one exemplar.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    /// Of the one that is kept, to be read without the lock.
+    /// The time of the current exemplar, readable without the lock.
     kept_at_ms: AtomicU64,
     kept: Mutex<Option<Exemplar>>,
 }
 
 impl Slot {
-    /// Keeps it, unless the one before is fresh or someone is at it right now.
+    /// Keeps the exemplar, unless the current one is recent or the slot is locked.
     pub(super) fn offer(&self, exemplar: Exemplar) {
         let now_ms = exemplar.at.as_millis();
-        // A clock that was set back makes a difference too, and must not keep an old one for hours.
+        // The absolute difference ensures that a clock that was set back does not keep an old exemplar for hours.
         if now_ms.abs_diff(self.kept_at_ms.load(Ordering::Relaxed)) < STANDS_MS {
             return;
         }

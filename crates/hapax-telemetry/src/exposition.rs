@@ -1,5 +1,5 @@
-//! Writes metrics down: histograms with their exemplars, which the registry's own encoder cannot be given, and what the
-//! registry encodes, for readers of either format.
+//! Writes metrics: histograms with their exemplars, which the registry's encoder does not support, and the registry's
+//! output in either format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use super::exemplar::Exemplar;
 use super::format::Format;
 use super::histogram::Histogram;
 
-/// The histograms of one name, one for each value of a label.
+/// The histograms with one name, one per value of a label.
 #[derive(Debug)]
 pub(super) struct Histograms {
     pub(super) name: &'static str,
@@ -36,7 +36,7 @@ impl Histograms {
         }
     }
 
-    /// The one with this value of the label.
+    /// The histogram for this label value.
     pub(super) fn of(&self, value: &str) -> Histogram {
         let mut all = self.by_value.write();
         let histogram = all
@@ -61,14 +61,14 @@ pub(super) fn single(text: &mut String, name: &str, help: &str, histogram: &Hist
     series(text, name, "", histogram, format);
 }
 
-/// What the registry encodes, for readers of the older format: there a counter's head has its `_total` too, and what
-/// only says something is a gauge.
+/// The registry's output in the older text format. There, a counter's header also ends in `_total`, and an info metric
+/// is a gauge.
 pub(super) fn plain(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = "";
     for line in open_metrics.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
-            // The type follows, and decides about both.
+            // The type follows, and determines the suffix of both lines.
             help = rest.split_once(' ').map_or("", |(_, help)| help);
         } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' '))
         {

@@ -1,4 +1,4 @@
-//! The counters and histograms with labels, and a meter for each source and destination.
+//! The labelled counters and histograms, and a meter for each source and destination.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,10 +21,10 @@ use super::source::SourceMeter;
 use super::traffic::Tally;
 use super::window::{Happened, Window};
 
-/// The codes of requests that do not prove who sent them. They begin at zero, as a rate over a counter that appears with
-/// its first count misses that count.
+/// The codes of requests that fail verification. Their counters start at zero, because a rate over a counter that
+/// appears with its first count misses that count.
 const UNPROVEN: [&str; 3] = ["signature_missing", "signature_invalid", "timestamp_out_of_range"];
-/// The codes of requests that are answered 503, for the same reason.
+/// The codes of requests that are answered 503; they start at zero for the same reason.
 const UNAVAILABLE: [&str; 7] = [
     "confirmation_failed",
     "handler_failed",
@@ -35,7 +35,7 @@ const UNAVAILABLE: [&str; 7] = [
     "store_unavailable",
 ];
 
-/// What one destination's attempts came to.
+/// The results of one destination's attempts.
 #[derive(Debug)]
 pub(super) struct DestinationMeter {
     completed: Counter,
@@ -48,7 +48,7 @@ pub(super) struct DestinationMeter {
     traffic: Arc<Tally>,
 }
 
-/// One attempt, as it is counted.
+/// An attempt to be counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempted {
     pub(super) event: EventId,
@@ -56,7 +56,7 @@ pub(super) struct Attempted {
     pub(super) took: Duration,
 }
 
-/// Every family, registered once.
+/// Every metric family, registered once.
 pub(super) struct Families {
     pub(super) received: Family<ReceivedLabels, Counter>,
     pub(super) rejected: Family<RejectedLabels, Counter>,
@@ -102,7 +102,7 @@ pub(super) struct ReasonLabel {
 }
 
 impl DestinationMeter {
-    /// An attempt was given back untried.
+    /// An attempt was released without having been made.
     pub(super) fn given_back(&self) {
         self.released.inc();
     }
@@ -183,7 +183,7 @@ impl Families {
         families
     }
 
-    /// The histograms, which the registry does not know.
+    /// Writes the histograms, which are not in the registry.
     pub(super) fn write(&self, text: &mut String, format: Format) {
         for histograms in [
             &self.ack_seconds,

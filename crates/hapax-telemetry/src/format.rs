@@ -1,27 +1,27 @@
-//! In which format `/metrics` answers: OpenMetrics for anyone who asks for it, and else what every scraper reads.
+//! The format of `/metrics`: OpenMetrics for clients that ask for it, and otherwise the text format that every scraper
+//! reads.
 
 use http::HeaderMap;
 use http::header::ACCEPT;
 
 const OPEN_METRICS: &str = "application/openmetrics-text";
 const PLAIN: &str = "text/plain";
-/// The versions of OpenMetrics whose readers take 1.0.0; a range without a version takes any.
+/// The OpenMetrics version that we write. A media range without a version accepts any.
 const OPEN_METRICS_VERSION: &str = "1.0.0";
-/// Media ranges of one request that are looked at.
+/// The most media ranges examined per request.
 const RANGES_MAX: usize = 32;
 
-/// A format of `/metrics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// OpenMetrics 1.0.0: with exemplars, and an end that tells a whole answer from a torn one.
+    /// OpenMetrics 1.0.0, with exemplars and an end marker that distinguishes a complete response from a truncated one.
     OpenMetrics,
-    /// The text format of Prometheus, 0.0.4.
+    /// The Prometheus text format, 0.0.4.
     Plain,
 }
 
 impl Format {
-    /// The best that a request accepts. OpenMetrics has to be named: whoever takes anything may well read only the
-    /// older one.
+    /// The best format that a request accepts. OpenMetrics must be named explicitly, because a client that accepts
+    /// anything may understand only the older format.
     pub fn asked_by(headers: &HeaderMap) -> Self {
         let values = headers.get_all(ACCEPT).into_iter();
         let ranges = values
@@ -58,11 +58,11 @@ impl Format {
     }
 }
 
-/// One media range of an `Accept`.
+/// One media range of an `Accept` header.
 struct Range<'a> {
     kind: &'a str,
     version: Option<&'a str>,
-    /// Its weight; one that cannot be read counts as none.
+    /// The weight; 0 if it cannot be parsed.
     thousandths: u32,
 }
 

@@ -1,21 +1,21 @@
-//! The latest copy of the last day: how long after the first it came. Beyond the ledger's window a copy would be taken
-//! for a new event, so this says how much room is left.
+//! The longest delay of a duplicate in the last day, measured from the first arrival. Beyond the ledger's window, a
+//! duplicate would be accepted as a new event, so this shows how much margin is left.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// How long one maximum is gathered.
+/// The period of each maximum.
 const HOUR_SECONDS: u64 = 3_600;
-/// A day, and the hour that fills up now.
+/// A day, plus the current hour.
 const HOURS: usize = 25;
 
-/// The largest gaps by the hour.
+/// The largest delay per hour.
 #[derive(Debug, Default)]
 pub(super) struct LargestGap(Mutex<[(u64, Duration); HOURS]>);
 
 impl LargestGap {
-    /// A copy came at this moment of the monotonic clock, this long after the first.
+    /// Records a duplicate that arrived at this monotonic time, this long after the first arrival.
     pub(super) fn observe(&self, now: Duration, gap: Duration) {
         let hour = now.as_secs() / HOUR_SECONDS;
         let mut hours = self.0.lock();
@@ -26,7 +26,7 @@ impl LargestGap {
         *largest = gap.max(*largest);
     }
 
-    /// The largest of the last day; nothing if no copy came.
+    /// The largest delay of the last day; zero if there was no duplicate.
     pub(super) fn of_a_day(&self, now: Duration) -> Duration {
         let hour = now.as_secs() / HOUR_SECONDS;
         let hours = self.0.lock();
@@ -52,7 +52,7 @@ mod tests {
         gaps.observe(hours(20), hours(3));
         assert_eq!(gaps.of_a_day(hours(25)), hours(71));
         assert_eq!(gaps.of_a_day(hours(26)), hours(3));
-        // The place of the first hour is taken again.
+        // The first hour's entry is reused.
         gaps.observe(hours(26), hours(1));
         assert_eq!(gaps.of_a_day(hours(26)), hours(3));
         assert_eq!(gaps.of_a_day(hours(45)), hours(1));

@@ -1,4 +1,5 @@
-//! The gauges, which are set again for each scrape: what left the configuration or the store leaves no old number behind.
+//! The gauges. They are set again for each scrape, so that items removed from the configuration or the store leave no
+//! stale values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,6 @@ use super::metrics::Metrics;
 
 type Fraction = Gauge<f64, AtomicU64>;
 
-/// All of them.
 #[derive(Default)]
 pub(super) struct Gauges {
     ledger_window_seconds: Family<SourceLabel, Fraction>,
@@ -61,7 +61,7 @@ impl Gauges {
         gauges
     }
 
-    /// As of now. What the configuration has shows, and what the store has.
+    /// Sets the current values of everything in the configuration and in the store.
     pub(super) fn set(&self, metrics: &Metrics, counts: &Counts, now: Timestamp) {
         self.set_sources(metrics);
         self.set_destinations(metrics);

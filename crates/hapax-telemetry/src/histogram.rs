@@ -7,19 +7,19 @@ use hapax_core::{EventId, Timestamp};
 
 use super::exemplar::{Exemplar, Slot};
 
-/// Buckets for answers and durable writes: an SQLite commit is a millisecond, a sender's patience ends after ten to
-/// thirty seconds. Doubled at the lower end, where a change of a factor of two is what an operator wants to see.
+/// Buckets for responses and durable writes: an SQLite commit takes a millisecond, and providers time out after ten to
+/// thirty seconds. The lower bounds double, because there a change by a factor of two is what an operator wants to see.
 pub(super) const SECONDS: &[f64] = &[
     0.000_5, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
-/// Buckets for attempts: a handler next door takes milliseconds, one that calls others seconds, and a `timeout` may be
-/// set to minutes. The limit of the alert (5 s) and the default timeout (10 s) are bounds, so that a percentile near
-/// them is not a guess.
+/// Buckets for attempts: a local handler takes milliseconds, one that calls other services takes seconds, and a
+/// `timeout` may be set to minutes. The alert's limit (5 s) and the default timeout (10 s) are bounds, so that
+/// percentiles near them are accurate.
 pub(super) const ATTEMPT_SECONDS: &[f64] = &[
     0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];
-/// Buckets for the age of a copy: a sender's own retries come within seconds to days, a replay by hand after weeks. The
-/// common windows (7, 30 and 90 days) are bounds.
+/// Buckets for the age of a duplicate: a provider's own retries arrive within seconds to days, a manual replay after
+/// weeks. The common windows (7, 30 and 90 days) are bounds.
 pub(super) const AGES: &[f64] = &[
     1.0,
     10.0,
@@ -34,19 +34,19 @@ pub(super) const AGES: &[f64] = &[
     2_592_000.0,
     7_776_000.0,
 ];
-/// Buckets for events in one write.
+/// Buckets for the number of events in one write.
 pub(super) const SIZES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
-/// A histogram; clones share it.
+/// Clones share the same histogram.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     bounds: &'static [f64],
-    /// One more than bounds: the last is for everything above.
+    /// One more than there are bounds: the last is for everything above them.
     buckets: Vec<Bucket>,
-    /// In millionths, so that it adds up without a lock.
+    /// In millionths, so that it can be summed without a lock.
     sum_millionths: AtomicU64,
 }
 
@@ -56,9 +56,9 @@ struct Bucket {
     newest: Slot,
 }
 
-/// What a histogram holds at a moment.
+/// A snapshot of a histogram.
 pub(super) struct Reading {
-    /// Upper bound, how many are at or below it, and an example of those that are above the bound before.
+    /// For each bucket: its upper bound, the number of values at or below it, and an exemplar from this bucket alone.
     pub(super) buckets: Vec<(f64, u64, Option<Exemplar>)>,
     pub(super) sum: f64,
     pub(super) count: u64,
@@ -78,7 +78,7 @@ impl Histogram {
         self.count(value);
     }
 
-    /// The same for a value that is about one event, which may become the bucket's example.
+    /// The same for a value that belongs to one event, which may become the bucket's exemplar.
     pub(super) fn observe_event(&self, value: f64, event: EventId, at: Timestamp) {
         self.count(value).newest.offer(Exemplar { event, value, at });
     }

@@ -1,4 +1,4 @@
-//! What the service says about itself: structured logs, Prometheus metrics and OpenTelemetry traces.
+//! Telemetry: structured logs, Prometheus metrics and OpenTelemetry traces.
 
 mod alerts;
 mod bodies;
@@ -43,7 +43,7 @@ pub use traces::Tracer;
 pub use traffic::{Tally, TrafficBook};
 pub use window::{Figures, Percentiles, WINDOW};
 
-/// The error with what caused it.
+/// The error and its chain of causes.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -55,7 +55,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Hears what the engine does, counts it and writes it down.
+/// Observes the engine, and records metrics, log lines and spans.
 #[derive(Debug)]
 pub struct Watch {
     metrics: Arc<Metrics>,
@@ -63,7 +63,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Counts into `metrics`, and writes spans of attempts to `tracer`.
+    /// Counts into `metrics`, and records attempts as spans in `tracer`.
     pub const fn new(metrics: Arc<Metrics>, tracer: Tracer) -> Self {
         Self { metrics, tracer }
     }

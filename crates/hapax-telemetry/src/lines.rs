@@ -1,8 +1,9 @@
-//! What the log says about what the engine does: one line for each thing an operator may look for, with the event's id.
+//! Log lines about the engine: one for each thing that an operator may look for, with the event's id.
 //!
-//! Every line that concerns an event names it alike: `event.id`, `event.sender_id`, `source`, `delivery`, `attempt` and
-//! `trace_id`, as far as they exist. Never a body, a header or a secret. What goes well is `debug`: at thousands of
-//! events a second the log would cost more than the work. docs/reference/logging.md lists every line.
+//! Every line about an event uses the same fields, as far as they exist: `event.id`, `event.sender_id`, `source`,
+//! `delivery`, `attempt` and `trace_id`. It never contains a body, a header or a secret. Successes are logged at
+//! `debug`: at thousands of events per second, the log would cost more than the work. docs/reference/logging.md lists
+//! every line.
 
 use hapax_core::store::{self, EventRecord, Rescued};
 use hapax_core::{AttemptOutcome, ErrorClass, EventId, Headers, IdOrigin, Leased, SourceName, StoredEvent};
@@ -13,7 +14,7 @@ use tracing::{debug, error, info, warn};
 use super::chain;
 use super::traces::context::{self, Parent};
 
-/// A line about a delivery. What it names is only looked at if the line is written.
+/// A line about a delivery. Its fields are evaluated only if the line is written.
 macro_rules! about {
     ($level:ident, $delivery:expr, $($rest:tt)*) => {
         $level!(
@@ -28,7 +29,7 @@ macro_rules! about {
     };
 }
 
-/// A line about an event that is in the store.
+/// A line about a stored event.
 macro_rules! whole {
     ($level:ident, $event:expr, $($rest:tt)*) => {
         $level!(
@@ -117,12 +118,12 @@ pub(super) fn write(observation: &Observation<'_>) {
     }
 }
 
-/// An operator put an event back to work.
+/// An operator replayed an event.
 pub fn replayed(event: &StoredEvent, deliveries: u32, who: &str) {
     whole!(info, event, deliveries, who, "event replayed");
 }
 
-/// An operator made an event of a body that had come under another one's id.
+/// An operator turned a conflicting body into a separate event.
 pub fn released(event: &StoredEvent, first: EventId, who: &str) {
     whole!(
         info,
@@ -184,7 +185,7 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, outcome: AttemptO
     }
 }
 
-/// The error in words. A database may quote the event in what it says, so that of its words only the first are written:
+/// The error message. A database may quote the event in its message, so only the first part is written, such as
 /// `SQLSTATE 22P02`.
 fn said(attempt: &hapax_core::Attempt) -> &str {
     let message = attempt.message.as_deref().unwrap_or_default();
@@ -206,7 +207,7 @@ fn said(attempt: &hapax_core::Attempt) -> &str {
     }
 }
 
-/// The attempt that was lost is the one after those that count.
+/// The lost attempt is the one after those already counted.
 fn taken_back(rescued: &Rescued, record: Option<&EventRecord>) {
     let Some(EventRecord {
         event, deliveries, ..

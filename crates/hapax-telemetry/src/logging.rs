@@ -1,4 +1,4 @@
-//! Where log lines go: to stderr, for people on a terminal and as JSON elsewhere.
+//! Log output: to stderr, as text on a terminal and as JSON elsewhere.
 //!
 //! `HAPAX_LOG` is the level or a filter (`info`, `info,hapax_ingest=debug`); `HAPAX_LOG_FORMAT` is `text` or `json`.
 
@@ -9,41 +9,35 @@ use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
-/// The filter of a service where `HAPAX_LOG` is not set.
+/// The default filter of a service.
 pub const SERVE_FILTER: &str = "info";
-/// The filter of `hapax dev`, which shows events itself.
+/// The default filter of `hapax dev`, which displays events itself.
 pub const DEV_FILTER: &str = "warn";
 
-/// A variable of the environment that cannot be used.
+/// An environment variable that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// The filter is none.
+    /// The filter is invalid.
     #[error("HAPAX_LOG is \"{text}\", which is no filter: write a level such as `info` or `debug`")]
     Filter {
-        /// What was written.
         text: String,
-        /// What is wrong with it.
         source: tracing_subscriber::filter::ParseError,
     },
-    /// The format is none.
+    /// The format is invalid.
     #[error("HAPAX_LOG_FORMAT is \"{text}\": write `text` or `json`")]
-    Format {
-        /// What was written.
-        text: String,
-    },
+    Format { text: String },
 }
 
-/// How lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Text,
     Json,
 }
 
-/// Keeps lines of libraries out that quote what they carry, whatever the filter asks for.
+/// Suppresses lines from libraries that quote the data they process, whatever the filter says.
 struct Discreet;
 
-/// They write the parameters of every statement, which are bodies and headers, from `debug` on.
+/// From `debug` on, these log the parameters of every statement, which include bodies and headers.
 const INDISCREET: [&str; 1] = ["tokio_postgres"];
 
 impl<S: Subscriber> Layer<S> for Discreet {
@@ -53,8 +47,7 @@ impl<S: Subscriber> Layer<S> for Discreet {
     }
 }
 
-/// Starts logging for the whole process, with `default_filter` unless `HAPAX_LOG` says otherwise; a second call changes
-/// nothing.
+/// Starts logging for the whole process, with `default_filter` unless `HAPAX_LOG` is set. A second call has no effect.
 pub fn start(default_filter: &str) -> Result<(), LoggingError> {
     let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let filter = filter(variable("HAPAX_LOG").as_deref().unwrap_or(default_filter))?;
@@ -63,7 +56,7 @@ pub fn start(default_filter: &str) -> Result<(), LoggingError> {
         std::io::stderr().is_terminal(),
     )?;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    // An error means that logging was started before, by an earlier call.
+    // An error means that logging was already started by an earlier call.
     let _ = match format {
         Format::Json => tracing_subscriber::registry()
             .with(filter)

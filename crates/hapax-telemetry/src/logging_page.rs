@@ -1,5 +1,5 @@
-//! docs/reference/logging.md against the code: each line that is written is on the page, with its level, and the other
-//! way round.
+//! Checks docs/reference/logging.md against the code: the page lists exactly the lines that are written, with their
+//! levels.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        // Tests write lines of their own, and so does this file.
+        // Tests have their own log lines, and so does this file.
         if name.starts_with("tests") || name == "logging_page.rs" {
             continue;
         }
@@ -122,7 +122,7 @@ fn lines_in(code: &str) -> Vec<Line> {
     found
 }
 
-/// The first text of a call that is neither a field's value nor inside another call.
+/// The first string in a call that is neither a field's value nor inside another call.
 fn message_of(call: &str) -> Option<String> {
     let (mut depth, mut before, mut at) = (1_usize, ' ', 0);
     while depth > 0 {
@@ -153,7 +153,7 @@ fn end_of_text(text: &str) -> Option<usize> {
     (0..bytes.len()).find(|at| bytes[*at] == b'"' && (*at == 0 || bytes[at - 1] != b'\\'))
 }
 
-/// A text that goes on in the next line is one text.
+/// Joins a string that continues on the next line.
 fn joined(text: &str) -> String {
     let mut parts = text.split("\\\n");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,7 +1,7 @@
-//! The metrics of INTERFACE.md, under those very names.
+//! The metrics of INTERFACE.md, under the same names.
 //!
-//! Labels are bounded: sources and destinations come from the configuration, everything else from enums. What a
-//! stranger sends to a name that no source has is counted under [`UNKNOWN_SOURCE`].
+//! Labels are bounded: sources and destinations come from the configuration, everything else from enums. Requests to a
+//! name that no source has are counted under [`UNKNOWN_SOURCE`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use super::traces::SpanCounts;
 use super::traffic::{Tally, TrafficBook};
 use super::window::Window;
 
-/// Requests to names that no source has are counted under this one.
+/// The source under which requests to unknown names are counted.
 pub const UNKNOWN_SOURCE: &str = "(unknown)";
 
 /// All counters and gauges of the process.
@@ -65,10 +65,10 @@ pub struct Metrics {
     purged_ledger: AtomicU64,
 }
 
-/// What the configuration has now: gauges are shown for this alone.
+/// The current configuration. Gauges are shown only for its sources and destinations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Configured {
-    /// By source: how long an id is remembered.
+    /// How long each source remembers an id.
     pub(super) sources: BTreeMap<SourceName, Duration>,
     pub(super) destinations: BTreeSet<DestinationId>,
 }
@@ -115,8 +115,8 @@ impl Metrics {
         }
     }
 
-    /// Knows these sources, with how long each remembers an id, and these destinations from now on. Counters of those
-    /// before are kept, as a counter never goes away; their gauges are gone.
+    /// Sets the configured sources, each with how long it remembers an id, and destinations. Counters of earlier ones
+    /// are kept, because a counter must not disappear; their gauges are removed.
     pub fn know<'a>(
         &self,
         sources: impl IntoIterator<Item = (&'a SourceName, Duration)>,
@@ -153,7 +153,7 @@ impl Metrics {
         self.sources.store(Arc::new(known));
     }
 
-    /// The meter of a source, to be kept by whoever counts often.
+    /// The meter of a source. Callers that count often should keep it.
     pub fn source(&self, name: &SourceName) -> Arc<SourceMeter> {
         if let Some(meter) = self.sources.load().get(name) {
             return Arc::clone(meter);
@@ -165,22 +165,22 @@ impl Metrics {
             .map_or_else(|| Arc::new(self.new_source(name)), Arc::clone)
     }
 
-    /// A request went to a name that no source has.
+    /// Records a refused request to a name that no source has.
     pub fn strange(&self, refusal: Refusal) {
         self.strangers.push(refusal);
     }
 
-    /// What became of spans.
+    /// Counts exported and lost spans.
     pub const fn spans(&self) -> &SpanCounts {
         &self.spans
     }
 
-    /// What becomes of TLS.
+    /// Counts TLS handshakes and certificate reloads.
     pub const fn tls(&self) -> &TlsMeters {
         &self.tls
     }
 
-    /// What the charts are drawn from.
+    /// The data behind the charts.
     pub const fn traffic(&self) -> &TrafficBook {
         &self.traffic
     }
@@ -195,7 +195,7 @@ impl Metrics {
         self.traffic.tally(subject)
     }
 
-    /// A request was refused; `source` is a configured name or [`UNKNOWN_SOURCE`], `reason` the problem's code.
+    /// Counts a refused request; `source` is a configured name or [`UNKNOWN_SOURCE`], `reason` the problem's code.
     pub fn rejected(&self, source: &str, reason: &'static str) {
         let source = source.to_owned();
         let received = ReceivedLabels {
@@ -209,7 +209,7 @@ impl Metrics {
             .inc();
     }
 
-    /// A request was answered 503; `reason` is the problem's code.
+    /// Counts a request that was answered 503; `reason` is the problem's code.
     pub fn unavailable(&self, reason: &'static str) {
         self.families
             .unavailable
@@ -326,7 +326,7 @@ impl Meter for Metrics {
     }
 
     fn last_ten_minutes(&self) -> TenMinutes {
-        // The one of the same name, which needs no trait.
+        // The inherent method of the same name.
         Self::last_ten_minutes(self)
     }
 

@@ -1,30 +1,27 @@
-//! How an outbox is doing, as its relay tells it.
+//! The health of an outbox, as reported by its relay.
 
 use std::time::Duration;
 
 use hapax_core::Timestamp;
 
-/// How an outbox is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Its name.
     pub name: String,
-    /// What the last look that succeeded counted; none before the first.
+    /// The counts of the last successful check; `None` before the first.
     pub counts: Option<Counts>,
-    /// Why it is not relayed, looked at or purged, and for how long it has been so.
+    /// Why relaying, checking or purging fails, and for how long it has failed.
     pub trouble: Option<(String, Duration)>,
 }
 
-/// Rows of each state, each counted up to a million.
+/// The number of rows in each state, each counted up to a million.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub pending: u64,
     pub leased: u64,
     pub relayed: u64,
     pub refused: u64,
-    /// When the oldest was written that waits to be relayed.
+    /// When the oldest row that waits to be relayed was written.
     pub oldest_at: Option<Timestamp>,
-    /// The first refused rows.
     pub refused_rows: Vec<RefusedRow>,
 }
 

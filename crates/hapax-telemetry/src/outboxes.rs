@@ -1,4 +1,4 @@
-//! What the metrics show of outboxes.
+//! The metrics of outboxes.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,7 +12,7 @@ use super::catalogue::help;
 use super::metrics::Metrics;
 use super::outbox_health::Health;
 
-/// The families of outboxes.
+/// The metric families of outboxes.
 #[derive(Default)]
 pub(super) struct OutboxMeter {
     up: Family<OutboxLabel, Gauge>,
@@ -82,9 +82,9 @@ impl OutboxMeter {
 }
 
 impl Metrics {
-    /// The outboxes are doing like this, and there are no others.
+    /// Sets the health of all outboxes. Any others are removed.
     pub fn outboxes(&self, all: &[Health]) {
-        // No one may see the families while they are being filled.
+        // No scrape may see the families while they are being filled.
         let _no_scrape = self.registry.lock();
         let meter = &self.outboxes;
         meter.up.clear();
@@ -95,7 +95,7 @@ impl Metrics {
         }
     }
 
-    /// A row of an outbox was handed over with this result.
+    /// Counts a row of an outbox, with the result of relaying it.
     pub fn outbox_row(&self, outbox: &str, result: &'static str) {
         let outbox = outbox.to_owned();
         self.outboxes

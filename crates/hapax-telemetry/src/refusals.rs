@@ -1,43 +1,43 @@
-//! The last refusals of a source, for anyone who looks why nothing arrives. In memory only: strangers can cause them at will.
+//! The last refusals of a source, for finding out why nothing arrives. They are only in memory, because anyone can
+//! cause them at will.
 
 use std::collections::VecDeque;
 
 use hapax_core::Timestamp;
 use parking_lot::Mutex;
 
-/// Refusals that are kept for each source.
+/// Refusals kept per source.
 pub const REFUSALS_MAX: usize = 20;
-/// Characters of a detail that are kept: part of it may be the sender's.
+/// Characters of a detail that are kept, because part of it may come from the client.
 const DETAIL_CHARACTERS_MAX: usize = 500;
 
-/// A request that was refused. It holds nothing of the request itself.
+/// A refused request. It contains nothing of the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// When the request arrived.
     pub at: Timestamp,
-    /// The status of the answer.
+    /// The response status.
     pub status: u16,
-    /// The code of the problem.
+    /// The problem's code.
     pub code: &'static str,
-    /// The problem in words, as the sender was told.
+    /// The problem's description, as sent in the response.
     pub detail: String,
-    /// The likely mistake, where it was looked for and found.
+    /// The likely mistake, if it was diagnosed.
     pub likely: Option<String>,
 }
 
-/// The last of them.
+/// The most recent refusals.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     last: VecDeque<Refusal>,
-    /// A likely mistake that was found before its refusal got here: both are made at the same time.
+    /// A diagnosis that arrived before its refusal: both are made concurrently.
     early: Option<(Timestamp, String)>,
 }
 
 impl Refusals {
-    /// Keeps one more.
     pub fn push(&self, mut refusal: Refusal) {
         let mut kept = self.0.lock();
         if let Some((_, likely)) = kept.early.take_if(|(at, _)| *at == refusal.at) {
@@ -50,7 +50,7 @@ impl Refusals {
         kept.last.push_back(refusal);
     }
 
-    /// The likely mistake behind the request that arrived at this moment.
+    /// Adds the likely mistake to the refusal of the request that arrived at this time.
     pub fn explain(&self, at: Timestamp, likely: String) {
         let mut kept = self.0.lock();
         match kept.last.iter_mut().rev().find(|refusal| refusal.at == at) {
@@ -59,7 +59,6 @@ impl Refusals {
         }
     }
 
-    /// All that are kept, newest first.
     pub fn newest_first(&self) -> Vec<Refusal> {
         let kept = self.0.lock();
         kept.last.iter().rev().cloned().collect()

@@ -1,4 +1,4 @@
-//! What the metrics show of secrets that commands print.
+//! The metrics of secrets that commands print.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
@@ -12,7 +12,7 @@ use super::catalogue::help;
 use super::metrics::Metrics;
 use hapax_config::KeptSecrets;
 
-/// The age of each.
+/// The age of each secret.
 #[derive(Default)]
 pub(super) struct SecretMeter {
     age_seconds: Family<SecretLabel, Gauge<f64, AtomicU64>>,
@@ -32,7 +32,7 @@ impl SecretMeter {
         meter
     }
 
-    /// As of now.
+    /// Sets the current ages.
     pub(super) fn set(&self) {
         self.age_seconds.clear();
         for (secret, age) in self.kept.get().map(KeptSecrets::ages).unwrap_or_default() {
@@ -43,9 +43,9 @@ impl SecretMeter {
 }
 
 impl Metrics {
-    /// Shows how old these are from now on.
+    /// Shows the ages of these secrets from now on.
     pub fn watch_secrets(&self, kept: &KeptSecrets) {
-        // The first one stays: a process has one configuration.
+        // The first call wins: a process has one configuration.
         let _ = self.secrets.kept.set(kept.clone());
     }
 }

@@ -1,4 +1,4 @@
-//! The meters of one source, resolved once, so that counting an event is a few additions.
+//! The meters of one source, resolved once, so that counting an event takes only a few additions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::refusals::{Refusal, Refusals};
 use super::traffic::Tally;
 use super::window::{Happened, Window};
 
-/// Counts what one source receives.
+/// Counts the requests of one source.
 pub struct SourceMeter {
     pub(super) accepted: Counter,
     pub(super) duplicate: Counter,
@@ -33,7 +33,7 @@ pub struct SourceMeter {
 }
 
 impl SourceMeter {
-    /// A request was answered for good, this long after its head was read. The event is the first in it, if there is one.
+    /// A request was acknowledged this long after its head was read. `event` is the first event in it, if any.
     pub fn acknowledged(&self, after: Duration, event: Option<EventId>) {
         match event {
             Some(event) => self
@@ -45,7 +45,6 @@ impl SourceMeter {
         self.traffic.count(|traffic| traffic.took.count(after));
     }
 
-    /// A request was refused.
     pub fn refused(&self, refusal: Refusal) {
         self.traffic.count(|traffic| traffic.rejected += 1);
         if refusal.status == http::StatusCode::UNAUTHORIZED.as_u16() {
@@ -54,7 +53,7 @@ impl SourceMeter {
         self.refusals.push(refusal);
     }
 
-    /// The likely mistake behind a request that is or will be refused, by the moment of its arrival.
+    /// Adds the likely mistake to a request that is or will be refused, identified by its arrival time.
     pub fn explain(&self, received_at: Timestamp, likely: String) {
         self.refusals.explain(received_at, likely);
     }

@@ -1,4 +1,4 @@
-//! What this process saw in the last ten minutes: for `hapax stats`, the API, the dashboard and the alerts.
+//! The last ten minutes in this process: for `hapax stats`, the API, the dashboard and the alerts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use hapax_core::{DestinationId, SourceName};
 use super::metrics::Metrics;
 use super::window::{Figures, Percentiles, WINDOW};
 
-/// Figures of the last ten minutes, of this process alone.
+/// Figures of the last ten minutes, for this process only.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TenMinutes {
-    /// How much of the ten minutes this process was there for.
+    /// How much of the ten minutes this process has been running.
     pub watched_for: Duration,
-    /// By source: what came, and how long the answers took.
+    /// By source: requests received and response latency.
     pub sources: BTreeMap<SourceName, Figures>,
-    /// By destination: what attempts came to, and how long they took.
+    /// By destination: results and latency of attempts.
     pub destinations: BTreeMap<DestinationId, Figures>,
-    /// How long durable writes took.
+    /// Latency of durable writes.
     pub store_write: Percentiles,
 }
 
 impl Metrics {
-    /// The last ten minutes, of every source and destination that is configured.
+    /// The last ten minutes of every configured source and destination.
     pub fn last_ten_minutes(&self) -> TenMinutes {
         let now = self.clock.elapsed();
         let (sources, destinations) = (self.sources.load(), self.destinations.load());

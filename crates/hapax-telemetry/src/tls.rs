@@ -1,4 +1,4 @@
-//! What becomes of TLS handshakes, and of certificates that are read again.
+//! The metrics of TLS handshakes and of certificate reloads.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -7,18 +7,17 @@ use prometheus_client::registry::Registry;
 
 use super::catalogue::help;
 
-/// The counts of one listener. Clones count together.
+/// The counters of one listener. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct TlsMeter {
-    /// Connections that never got to HTTP.
+    /// Connections that failed before HTTP.
     pub handshake_failed: Counter,
-    /// Files that changed, and are in use.
+    /// Files that changed and were reloaded.
     pub reloaded: Counter,
-    /// Files that changed, and cannot be used.
+    /// Files that changed but cannot be used.
     pub reload_failed: Counter,
 }
 
-/// Both listeners.
 #[derive(Clone, Debug)]
 pub struct TlsMeters {
     pub ingest: TlsMeter,
@@ -37,7 +36,7 @@ struct Reload {
 }
 
 impl TlsMeters {
-    /// At zero, and shown under `hapax_tls_…`.
+    /// Registers the counters as `hapax_tls_…`, at zero.
     pub(super) fn register(registry: &mut Registry) -> Self {
         let failures = Family::<Listener, Counter>::default();
         let reloads = Family::<Reload, Counter>::default();

@@ -1,13 +1,13 @@
-//! Traces: one for each event, from its sender's request through accept and every attempt, over processes and hours.
+//! Traces: one per event, from the provider's request through accept and every attempt, across processes and hours.
 //!
 //! ```text
 //! request (SERVER) ─► accept (INTERNAL) ─► attempt (CLIENT), one for each ─► the destination's own span
 //! outbox (CONSUMER) ─┘
 //! ```
 //!
-//! Nothing is stored for it: ids are derived from the event, see [`context`]. What happens is written down as a small
-//! record and put into a bounded queue; another task makes spans of them and sends them. A record that finds the queue
-//! full is dropped and counted, so that no receiver can slow the service down.
+//! Nothing is stored for tracing: ids are derived from the event, see [`context`]. Each operation puts a small record
+//! into a bounded queue; a separate task converts the records to spans and exports them. If the queue is full, the
+//! record is dropped and counted, so that no receiver can slow the service down.
 
 pub mod context;
 mod counts;
@@ -35,13 +35,13 @@ pub use journey::{Ended, Journey};
 pub use record::SpanTarget;
 use record::{Record, What};
 
-/// Spans that wait to be sent: 80,000 a second are more than any store here accepts.
+/// The most spans waiting to be exported: enough for 80,000 per second, more than any store here accepts.
 const QUEUE_SPANS_MAX: usize = 16_384;
 
-/// Spans that may be on their way at the same time: in the queue, and in one export.
+/// The most spans in progress at once: in the queue, and in one export.
 pub const WAITING_SPANS_MAX: u64 = (QUEUE_SPANS_MAX + export::BATCH_SPANS_MAX) as u64;
 
-/// Writes spans down, if there is anywhere to send them. Clones share it.
+/// Records spans, if an endpoint is configured. Clones share the same queue.
 #[derive(Clone, Debug, Default)]
 pub struct Tracer(Option<Arc<Inner>>);
 
@@ -53,11 +53,11 @@ struct Inner {
     places: Arc<SpanTargets>,
 }
 
-/// What destinations are, by their id; swapped whole on a reload.
+/// The kinds of destinations, by id; replaced as a whole on a reload.
 type SpanTargets = ArcSwap<HashMap<DestinationId, SpanTarget>>;
 
 impl Tracer {
-    /// A tracer and the task behind it.
+    /// A tracer and the task that exports its spans.
     pub fn start(
         config: &config::Traces,
         client: Client,
@@ -75,14 +75,14 @@ impl Tracer {
         Ok((Self(Some(Arc::new(inner))), exporting))
     }
 
-    /// Knows these destinations from now on.
+    /// Sets the known destinations.
     pub fn know(&self, places: HashMap<DestinationId, SpanTarget>) {
         if let Some(inner) = &self.0 {
             inner.places.store(Arc::new(places));
         }
     }
 
-    /// What destinations are told of a trace.
+    /// How the trace is propagated to destinations.
     pub fn propagation(&self) -> Propagation {
         match &self.0 {
             Some(inner) => Propagation::FromAttempts(inner.sampler),
@@ -131,7 +131,7 @@ impl Tracer {
 }
 
 impl Inner {
-    /// Whether a record of this trace is worth making: it is sampled, and there is room for it.
+    /// Whether to make a record of this trace: it is sampled, and the queue has room.
     fn records(&self, parent: Option<Parent>, trace: TraceId) -> bool {
         if !self.sampler.flags(parent, trace).is_sampled() {
             return false;
@@ -150,12 +150,12 @@ impl Inner {
     }
 }
 
-/// A span id that no one needs to derive.
+/// A random span id, for spans whose id nobody derives.
 fn fresh_span() -> SpanId {
     SpanId::from_bytes(fastrand::u64(1..).to_be_bytes())
 }
 
-/// The id of a trace in which nothing was accepted.
+/// The id of a trace in which no event was accepted.
 fn fresh_trace() -> TraceId {
     TraceId::from_bytes(fastrand::u128(1..).to_be_bytes())
 }

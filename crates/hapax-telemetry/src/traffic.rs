@@ -1,8 +1,8 @@
-//! Traffic of this process over time, for the charts: counted by the minute, kept in slots until the store has them.
+//! This process's traffic over time, for the charts: counted by the minute, and kept in slots until the store has them.
 //!
-//! Counting locks one small mutex of one source or destination and allocates nothing but, now and then, a class of
-//! durations. Every few seconds the minutes are added to the slots of each span; a slot is forgotten here once it is
-//! over and written.
+//! Counting locks one small mutex of one source or destination and allocates nothing except, occasionally, a new
+//! duration class. Every few seconds, the minutes are added to the slots of each range. A slot is dropped from memory
+//! once it has ended and is written.
 
 mod tally;
 
@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 pub use tally::Tally;
 
-/// Everything that this process counted and the store may not have yet.
+/// All counts of this process that the store may not have yet.
 pub struct TrafficBook {
     clock: Arc<dyn Clock>,
     owner: Owner,
@@ -28,12 +28,12 @@ type Key = (Subject, TimeRange, Timestamp);
 #[derive(Debug, Default)]
 struct Slots {
     by_key: BTreeMap<Key, Slot>,
-    /// Until when everything was gathered. Slots that ended before and are not here any more are written and closed:
-    /// a row that began again would take the place of the whole one.
+    /// The time up to which everything was gathered. A slot that ended before it and is no longer here was written and
+    /// closed: a row that started again from zero would replace the complete one.
     until: Timestamp,
 }
 
-/// One slot, whole: all that this process counted in it since it began or the process did.
+/// A complete slot: everything that this process counted in it since the slot or the process began.
 #[derive(Debug, Default)]
 struct Slot {
     traffic: Traffic,
@@ -41,7 +41,7 @@ struct Slot {
 }
 
 impl TrafficBook {
-    /// An empty book of a process that no one else is.
+    /// An empty book; `owner` must be unique to this process.
     pub fn new(clock: Arc<dyn Clock>, owner: Owner) -> Self {
         Self {
             clock,
@@ -51,7 +51,7 @@ impl TrafficBook {
         }
     }
 
-    /// Where a source or destination is counted, to be kept by whoever counts often.
+    /// The tally of a source or destination. Callers that count often should keep it.
     pub fn tally(&self, subject: Subject) -> Arc<Tally> {
         let mut tallies = self.tallies.lock();
         let tally = tallies
@@ -60,7 +60,7 @@ impl TrafficBook {
         Arc::clone(tally)
     }
 
-    /// The rows that the store does not have as they are now. They count as written; if they could not be, tell
+    /// The rows that differ from those in the store. They are considered written; if writing fails, call
     /// [`Self::was_not_written`].
     pub fn take_changed(&self) -> Vec<TrafficRow> {
         let mut slots = self.gathered();
@@ -72,7 +72,7 @@ impl TrafficBook {
         rows.collect()
     }
 
-    /// These rows have to be written again.
+    /// Marks these rows to be written again.
     pub fn was_not_written(&self, rows: &[TrafficRow]) {
         let mut slots = self.slots.lock();
         for row in rows {
@@ -85,7 +85,8 @@ impl TrafficBook {
         }
     }
 
-    /// Rows of a span with what this process has on top of them: its own rows in the store may be a little old.
+    /// The rows of a range, with this process's own rows replaced by its current counts: those in the store may be
+    /// slightly outdated.
     pub fn on_top_of(&self, stored: Vec<TrafficRow>, span: TimeRange) -> Vec<TrafficRow> {
         let mine: Vec<TrafficRow> = self
             .gathered()
@@ -115,7 +116,7 @@ impl TrafficBook {
         }
     }
 
-    /// The slots with everything that was counted until now, without those that no one needs any more.
+    /// The slots with everything counted so far, without those that are no longer needed.
     fn gathered(&self) -> MutexGuard<'_, Slots> {
         let now = self.clock.now();
         let mut slots = self.slots.lock();

@@ -1,54 +1,52 @@
-//! The last ten minutes of one source or destination, in this process: counts by ten seconds, and times in HDR
-//! histograms by the minute.
+//! The last ten minutes of one source or destination in this process: counts in slots of ten seconds, and durations in
+//! HDR histograms by the minute.
 //!
-//! One small mutex, held for an addition. Nothing is allocated once a histogram has met its largest time.
+//! It has one small mutex, held for an addition. Nothing is allocated once a histogram has recorded its longest
+//! duration.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
-/// How far back a window looks.
+/// The length of a window.
 pub const WINDOW: Duration = Duration::from_secs(600);
-/// How long one slot of counts is.
+/// The length of a slot of counts.
 const SLOT_SECONDS: u64 = 10;
-/// Whole slots in a window.
 const SLOTS: usize = 60;
-/// How long one histogram is filled.
+/// The period of one histogram.
 const MINUTE_SECONDS: u64 = 60;
-/// Whole minutes in a window.
 const MINUTES: usize = 10;
-/// Of times: a percentile is right to within 1%.
+/// The precision of durations: percentiles are accurate to within 1%.
 const SIGNIFICANT_DIGITS: u8 = 2;
 
-/// Something that is counted.
+/// An occurrence to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Happened {
-    /// A new event came.
+    /// A new event arrived.
     Accepted,
-    /// A copy came.
+    /// A duplicate arrived.
     Copied,
-    /// Another body under a known id came.
+    /// A conflicting body arrived under a known id.
     Conflicted,
-    /// A request was refused because it does not prove who sent it.
+    /// A request failed verification and was refused.
     Unproven,
-    /// An attempt succeeded.
     Completed,
-    /// An attempt failed and is made again.
+    /// An attempt failed and will be retried.
     Failed,
-    /// An attempt failed, and was the last.
+    /// The last attempt failed.
     Died,
 }
 
 const KINDS: usize = 7;
 
-/// Counts and times of the last ten minutes.
+/// Counts and durations of the last ten minutes.
 #[derive(Debug, Default)]
 pub(super) struct Window(Mutex<Recent>);
 
 #[derive(Debug, Default)]
 struct Recent {
-    /// One more than the window has: the one that fills up now.
+    /// One more than the window has: the current slot, which is still filling.
     slots: Ring<[u64; KINDS], { SLOTS + 1 }>,
     minutes: Ring<Times, { MINUTES + 1 }>,
 }
@@ -57,47 +55,42 @@ struct Recent {
 #[derive(Debug)]
 struct Times(Option<Histogram<u32>>);
 
-/// What a window holds at a moment.
+/// A snapshot of a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// New events.
     pub accepted: u64,
-    /// Copies.
     pub duplicates: u64,
-    /// Other bodies under a known id.
+    /// Conflicting bodies under a known id.
     pub conflicts: u64,
-    /// Requests that were refused because they do not prove who sent them.
+    /// Requests that failed verification and were refused.
     pub unproven: u64,
     /// Attempts that succeeded.
     pub completed: u64,
-    /// Attempts that failed and are made again.
+    /// Attempts that failed and are retried.
     pub failed: u64,
-    /// Attempts that were the last and failed.
+    /// Deliveries whose last attempt failed.
     pub dead: u64,
-    /// Copies among new events, copies and conflicts, from 0 to 1; none if nothing came.
+    /// The share of duplicates among new events, duplicates and conflicts, from 0 to 1; `None` if nothing arrived.
     pub dedupe_ratio: Option<f64>,
-    /// The 95th percentile of the ratios of the last sixty whole ten seconds; one in which nothing came counts as 0, so
-    /// that a single copy in a quiet night is no storm.
+    /// The 95th percentile of the ratios of the last sixty complete ten-second slots. A slot in which nothing arrived
+    /// counts as 0, so that a single duplicate in a quiet night does not look like a storm.
     pub dedupe_ratio_p95: f64,
-    /// How long answers to the sender, or attempts, took.
+    /// The latency of responses or of attempts.
     pub took: Percentiles,
 }
 
-/// Percentiles of times; none where nothing was counted.
+/// Percentiles of durations; `None` if nothing was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// How many were counted.
     pub count: u64,
-    /// Half took no longer.
     pub p50: Option<Duration>,
-    /// 95 of 100 took no longer.
     pub p95: Option<Duration>,
-    /// 99 of 100 took no longer.
     pub p99: Option<Duration>,
 }
 
 impl Window {
-    /// Something happened at this moment of the monotonic clock.
+    /// Counts an occurrence at this monotonic time.
     pub(super) fn count(&self, at: Duration, happened: Happened) {
         self.with(|recent| {
             if let Some(counts) = recent.slots.at(at.as_secs() / SLOT_SECONDS) {
@@ -106,7 +99,7 @@ impl Window {
         });
     }
 
-    /// Something that ended at this moment took this long.
+    /// Records the duration of an operation that ended at this monotonic time.
     pub(super) fn took(&self, at: Duration, took: Duration) {
         self.with(|recent| {
             if let Some(times) = recent.minutes.at(at.as_secs() / MINUTE_SECONDS) {
@@ -115,7 +108,7 @@ impl Window {
         });
     }
 
-    /// All of it, as of this moment.
+    /// A snapshot as of this monotonic time.
     pub(super) fn figures(&self, now: Duration) -> Figures {
         self.with(|recent| recent.figures(now))
     }
@@ -128,7 +121,7 @@ impl Window {
 impl Recent {
     fn figures(&self, now: Duration) -> Figures {
         let slot = now.as_secs() / SLOT_SECONDS;
-        // The slot that fills up now and the 59 before it: ten minutes at most.
+        // The current slot and the 59 before it: ten minutes at most.
         let mut sums = [0; KINDS];
         for counts in self.slots.since((slot + 1).saturating_sub(SLOTS as u64), slot) {
             for (sum, count) in sums.iter_mut().zip(counts) {
@@ -150,7 +143,7 @@ impl Recent {
         }
     }
 
-    /// Of the sixty slots before the one that fills up now.
+    /// The percentile over the sixty slots before the current one.
     fn ratio_p95(&self, slot: u64) -> f64 {
         let Some(last) = slot.checked_sub(1) else {
             return 0.0;
@@ -190,12 +183,12 @@ fn ratio(counts: &[u64; KINDS]) -> Option<f64> {
     (genuine > 0).then(|| copies as f64 / genuine as f64)
 }
 
-/// The last slots of a numbered row of them.
+/// The most recent slots of a numbered sequence.
 #[derive(Debug)]
 struct Ring<T, const SIZE: usize>([(u64, Option<T>); SIZE]);
 
 impl<T: Default + Reset, const SIZE: usize> Ring<T, SIZE> {
-    /// The slot with this number, empty if it is new; none if it is so old that its place is taken.
+    /// The slot with this number, empty if it is new; `None` if it is so old that a newer slot has replaced it.
     fn at(&mut self, number: u64) -> Option<&mut T> {
         let (found, slot) = &mut self.0[(number % SIZE as u64) as usize];
         if *found > number {
@@ -209,7 +202,7 @@ impl<T: Default + Reset, const SIZE: usize> Ring<T, SIZE> {
         Some(slot)
     }
 
-    /// Those that have something, from one number to another, both included.
+    /// The slots with data, from the first number to the last, inclusive.
     fn since(&self, first: u64, last: u64) -> impl Iterator<Item = &T> {
         let is_in = move |number: u64| number >= first && number <= last;
         self.0
@@ -225,7 +218,7 @@ impl<T, const SIZE: usize> Default for Ring<T, SIZE> {
     }
 }
 
-/// Empties without giving memory back.
+/// Clears a value without freeing its memory.
 trait Reset {
     fn reset(&mut self);
 }
@@ -237,7 +230,7 @@ impl Reset for [u64; KINDS] {
 }
 
 impl Times {
-    // It grows as it needs to, so that there is nothing that it cannot take.
+    // The histogram resizes automatically, so every value can be recorded.
     fn record(&mut self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let _ = self.0.as_mut().map(|histogram| histogram.record(micros));
@@ -258,7 +251,7 @@ impl Reset for Times {
 
 impl Default for Times {
     fn default() -> Self {
-        // Only a number of digits that is none would be refused.
+        // This fails only for an invalid number of digits.
         Self(Histogram::new(SIGNIFICANT_DIGITS).ok())
     }
 }
@@ -283,7 +276,7 @@ mod tests {
         assert_eq!(window.figures(at(599)).dedupe_ratio, Some(0.75));
         assert_eq!(window.figures(at(600)).dedupe_ratio, Some(1.0));
         assert_eq!(window.figures(at(610)).dedupe_ratio, None);
-        // The place of the first slot is taken again.
+        // The first slot's entry is reused.
         window.count(at(611), Happened::Accepted);
         assert_eq!(window.figures(at(611)).dedupe_ratio, Some(0.0));
         assert_eq!(window.figures(at(611)).accepted, 1);
@@ -297,7 +290,7 @@ mod tests {
         }
         assert!(window.figures(at(1_100)).dedupe_ratio_p95.abs() < f64::EPSILON);
         window.count(at(1_030), Happened::Copied);
-        // The slot that fills up does not count yet.
+        // The current slot does not count yet.
         assert!(window.figures(at(1_035)).dedupe_ratio_p95.abs() < f64::EPSILON);
         assert!((window.figures(at(1_040)).dedupe_ratio_p95 - 1.0).abs() < f64::EPSILON);
         assert!((window.figures(at(1_609)).dedupe_ratio_p95 - 1.0).abs() < f64::EPSILON);

@@ -1,4 +1,4 @@
-//! The rules and the Grafana dashboard that are shipped: they name what `/metrics` has, and all of it.
+//! The shipped alert rules and Grafana dashboard name only metrics that exist, and the dashboard shows all of them.
 
 #![expect(clippy::unwrap_used, reason = "what cannot go wrong in a test may panic")]
 
@@ -101,7 +101,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Every expression in the document, wherever it is.
+/// Every expression in the document, at any depth.
 fn gather(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
@@ -115,7 +115,7 @@ fn gather(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// As a file of rules, with values in the place of Grafana's variables.
+/// The expressions as a rules file, with values in place of Grafana's variables.
 fn as_rules(expressions: &BTreeSet<String>) -> String {
     let mut text = "groups:\n  - name: dashboard\n    rules:\n".to_owned();
     for (number, expression) in expressions.iter().enumerate() {
@@ -134,7 +134,7 @@ fn as_rules(expressions: &BTreeSet<String>) -> String {
     text
 }
 
-/// The metrics that a text names, without what a histogram adds to its name.
+/// The metrics that a string names, without the suffixes that a histogram adds.
 fn names(text: &str) -> Vec<&str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let ours = words.filter(|word| word.starts_with("hapax_"));

@@ -1,4 +1,4 @@
-//! The metrics by name, and that none is left behind.
+//! The metrics by name. None may be left out.
 
 use hapax_core::store::{Backlog, LedgerCount};
 use hapax_core::{
@@ -22,7 +22,7 @@ fn has(text: &str, line: &str) {
     assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
 }
 
-/// Something of everything.
+/// Metrics with at least one value of every kind.
 fn full() -> Metrics {
     let metrics = metrics();
     let now = Timestamp::from_seconds(1_000);

@@ -1,8 +1,9 @@
-//! Which trace an event is in, and which spans it has, told from the event alone.
+//! The trace and spans of an event, derived from the event alone.
 //!
-//! The trace is the sender's own, where it sent a valid `traceparent` (W3C Trace Context): that header is kept with the
-//! event. Otherwise the event's id is the id of its trace; both have sixteen bytes. The span of its accept is derived
-//! from that id too, so that another process, hours later, names the right parent without having been told.
+//! The trace is the provider's own, if the request had a valid `traceparent` (W3C Trace Context): that header is stored
+//! with the event. Otherwise the event's id is also the trace id; both have sixteen bytes. The id of the accept span is
+//! derived from the event's id, too, so that another process can name the right parent hours later without any shared
+//! state.
 
 use std::fmt;
 
@@ -12,43 +13,41 @@ use opentelemetry::trace::{SpanId, TraceId};
 
 /// The header that carries a trace.
 pub const TRACEPARENT: &str = "traceparent";
-/// What vendors add to it.
+/// Vendor-specific additions to it.
 pub const TRACESTATE: &str = "tracestate";
 
-/// A span that something else is the child of.
+/// The parent of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// Its trace.
     pub trace: TraceId,
-    /// The span itself.
     pub span: SpanId,
-    /// Whether it is recorded.
+    /// Whether the trace is sampled.
     pub flags: TraceFlags,
 }
 
-/// What destinations are told.
+/// How traces are propagated to destinations.
 #[derive(Clone, Copy, Debug)]
 pub enum Propagation {
-    /// There are no spans here: the sender's parent goes on as it came, and an event without one gets one.
+    /// No spans are exported: the provider's parent is passed on unchanged, and an event without one is given one.
     PassOn,
     /// Each attempt is the parent.
     FromAttempts(Sampler),
 }
 
-/// Decides which traces are recorded, alike in every process.
+/// Decides which traces are sampled, identically in every process.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampler {
-    /// Traces whose mixed id is at most this are kept; none, if nothing is kept.
+    /// Traces whose mixed id is at most this are kept; `None` if none are kept.
     most: Option<u64>,
 }
 
 impl Parent {
-    /// The parent that headers name, if it is a valid one.
+    /// The parent in the headers, if it is valid.
     pub fn of(headers: &Headers) -> Option<Self> {
         Self::parse(headers.get(TRACEPARENT)?)
     }
 
-    /// `00-<trace>-<span>-<flags>`, in lower case, neither id zero; later versions may have more behind it.
+    /// `00-<trace>-<span>-<flags>`, in lower case, with neither id zero. Later versions may append more.
     pub fn parse(value: &[u8]) -> Option<Self> {
         let mut parts = value.split(|byte| *byte == b'-');
         let version = hex::<1>(parts.next()?)?;
@@ -69,7 +68,7 @@ impl fmt::Display for Parent {
 }
 
 impl Propagation {
-    /// The parent that takes the place of the sender's; none, where the sender's goes on.
+    /// The parent that replaces the provider's; `None` if the provider's is passed on.
     pub fn parent(self, delivery: &Leased) -> Option<Parent> {
         let sender = Parent::of(&delivery.event.headers);
         let trace = trace_of(sender, delivery.event.id);
@@ -87,14 +86,14 @@ impl Propagation {
 }
 
 impl Sampler {
-    /// Keeps this share of the traces whose sender has not decided.
+    /// Keeps this share of the traces that arrive without a sampling decision.
     pub fn keeping(share: f64) -> Self {
-        // Exact enough: the last of 2^64 classes is no one's business.
+        // The rounding is harmless: it affects only the last of 2^64 values.
         let most = (share > 0.0).then_some((share * u64::MAX as f64) as u64);
         Self { most }
     }
 
-    /// The decision: the sender's, where there is one, else by the trace's id.
+    /// The sampling decision: the provider's, if there is one, or else by trace id.
     pub fn flags(self, parent: Option<Parent>, trace: TraceId) -> TraceFlags {
         let is_sampled = match parent {
             Some(parent) => parent.flags.is_sampled(),
@@ -104,19 +103,18 @@ impl Sampler {
     }
 }
 
-/// The trace of an event.
 pub fn trace_of(parent: Option<Parent>, event: EventId) -> TraceId {
     parent.map_or(TraceId::from_bytes(*event.as_bytes()), |parent| parent.trace)
 }
 
-/// The span of an event's accept.
+/// The span id of an event's accept.
 pub fn accept_span(event: EventId) -> SpanId {
     let (high, low) = halves(*event.as_bytes());
     nonzero(high.rotate_left(32) ^ low)
 }
 
-/// The span of an attempt. The key differs between destinations and generations, the token between leases: a replay
-/// counts its attempts from one again.
+/// The span id of an attempt. The key differs between destinations and generations. The token differs between leases,
+/// because a replay numbers its attempts from one again.
 pub fn attempt_span(delivery: &Leased) -> SpanId {
     let mut key = [0; 8];
     key.copy_from_slice(&delivery.idempotency_key.as_bytes()[..8]);
@@ -133,7 +131,7 @@ fn halves(bytes: [u8; 16]) -> (u64, u64) {
     ((whole >> 64) as u64, whole as u64)
 }
 
-/// Spreads an id evenly: an event's begins with the time, and has fixed bits in the middle.
+/// Distributes ids evenly: an event's id begins with the time and has fixed bits in the middle.
 fn mixed(trace: TraceId) -> u64 {
     let (high, low) = halves(trace.to_bytes());
     let mut mixed = high ^ low.rotate_left(29);
@@ -142,7 +140,7 @@ fn mixed(trace: TraceId) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Bytes in lower-case hexadecimal, exactly as many.
+/// Decodes exactly this many bytes of lower-case hexadecimal.
 fn hex<const BYTES: usize>(text: &[u8]) -> Option<[u8; BYTES]> {
     if text.iter().any(u8::is_ascii_uppercase) {
         return None;

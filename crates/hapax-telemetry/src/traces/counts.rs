@@ -1,4 +1,4 @@
-//! `hapax_spans_total`: what became of spans.
+//! `hapax_spans_total`: the results of exporting spans.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -7,14 +7,14 @@ use prometheus_client::registry::Registry;
 
 use crate::catalogue::help;
 
-/// What became of spans. Clones count together.
+/// The results of exporting spans. Clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub struct SpanCounts {
-    /// The receiver has taken them.
+    /// Accepted by the receiver.
     pub exported: Counter,
-    /// There was no room for them.
+    /// The queue had no room.
     pub dropped: Counter,
-    /// The receiver has not taken them.
+    /// Not accepted by the receiver.
     pub failed: Counter,
 }
 
@@ -24,7 +24,7 @@ struct ResultLabel {
 }
 
 impl SpanCounts {
-    /// At zero, and shown under `hapax_spans_total`.
+    /// Registers the counters as `hapax_spans_total`, at zero.
     pub fn register(registry: &mut Registry) -> Self {
         let family = Family::<ResultLabel, Counter>::default();
         registry.register("spans", help("hapax_spans_total"), family.clone());

@@ -1,7 +1,7 @@
-//! The task behind the queue: gathers records for a moment, makes spans of them and sends them.
+//! The task behind the queue: batches records briefly, converts them to spans and exports them.
 //!
-//! A receiver that fails is left alone for a while, longer each time; what does not fit into the queue meanwhile is
-//! dropped and counted. The log says when it begins to fail and when it works again, not once for each batch.
+//! After a failure, the exporter pauses, longer each time. Records that do not fit into the queue until then are
+//! dropped and counted. The log shows when exports begin to fail and when they work again, not every batch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,22 +23,22 @@ use super::{SpanTargets, span};
 use hapax_config as config;
 use hapax_outbound::client::Client;
 
-/// Spans sent in one request.
+/// The most spans in one request.
 pub(super) const BATCH_SPANS_MAX: usize = 512;
-/// How long spans wait for others.
+/// How long spans wait for others to fill the batch.
 const LINGER: Duration = Duration::from_millis(200);
-/// How long a receiver is left alone after it failed; it doubles up to the longest.
+/// The pause after a failed export. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// How long the last spans may take when the service stops.
+/// The time allowed for exporting the last spans when the service stops.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
-/// Why spans cannot be sent at all.
+/// Why spans cannot be exported at all.
 #[derive(Debug, thiserror::Error)]
 #[error("traces cannot be exported; check `[traces]` and the variables that begin with OTEL_")]
 pub struct SetupError(#[from] ExporterBuildError);
 
-/// The task that sends spans.
+/// The task that exports spans.
 #[derive(Debug)]
 pub struct Exporting {
     stop: CancellationToken,
@@ -87,10 +87,10 @@ impl Exporting {
         Ok(Self { stop, task })
     }
 
-    /// Sends what waits, for a short time, and ends.
+    /// Exports the waiting spans within a short time limit, and ends.
     pub async fn stop(self) {
         self.stop.cancel();
-        // It fails only if the task panicked; then there is nothing left to wait for.
+        // This fails only if the task panicked, and then there is nothing to wait for.
         let _ = self.task.await;
     }
 }
@@ -107,7 +107,7 @@ fn resource(config: &config::Traces) -> Resource {
 impl Exporter {
     async fn run(mut self, mut queue: mpsc::Receiver<Record>, stop: CancellationToken) {
         let counts = self.counts.clone();
-        // An export that hangs may take longer than a stop may.
+        // A hanging export may take longer than the time allowed for stopping.
         let is_late = async {
             stop.cancelled().await;
             tokio::time::sleep(FLUSH_LIMIT).await;
@@ -122,7 +122,7 @@ impl Exporter {
         }
     }
 
-    /// Sends batch after batch, and what is left when it is told to stop.
+    /// Exports batch after batch until `stop` is cancelled, then exports the rest.
     async fn work(&mut self, queue: &mut mpsc::Receiver<Record>, stop: &CancellationToken) {
         let mut batch = Vec::with_capacity(BATCH_SPANS_MAX);
         loop {

@@ -1,4 +1,4 @@
-//! The way in: a request or a row of an outbox, and the accepts of its events.
+//! Ingestion: a request or an outbox row, and the accepts of its events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::context::{self, Parent};
 use super::record::{Record, What};
 use super::{Inner, Tracer, fresh_span, fresh_trace};
 
-/// A request or a row that is being taken in. Where there are no traces it does nothing.
+/// A request or a row that is being ingested. Does nothing if traces are off.
 #[derive(Debug)]
 pub struct Journey(Option<Begun>);
 
@@ -22,31 +22,25 @@ struct Begun {
     parent: Option<Parent>,
     span: SpanId,
     start: Timestamp,
-    /// Known once an event is accepted, or by the parent.
+    /// Known once an event is accepted, or from the parent.
     trace: Option<TraceId>,
 }
 
 /// How a journey ended.
 #[derive(Debug)]
 pub enum Ended {
-    /// A request was answered.
     Request {
-        /// How it was asked.
         method: Method,
-        /// How it was answered.
         status: StatusCode,
-        /// Why it was refused.
+        /// The problem's code, if the request was refused.
         code: Option<&'static str>,
     },
     /// A row was relayed, refused or left for later.
-    Row {
-        /// Which of them.
-        result: &'static str,
-    },
+    Row { result: &'static str },
 }
 
 impl Tracer {
-    /// Begins a journey whose sender named this parent.
+    /// Begins a journey with the parent in `traceparent`.
     pub fn journey(&self, traceparent: Option<&[u8]>, start: Timestamp) -> Journey {
         let Some(inner) = &self.0 else {
             return Journey(None);
@@ -66,8 +60,8 @@ impl Tracer {
 }
 
 impl Journey {
-    /// Its events are durable. The first is in its own trace, and so is the journey; others without a parent have traces
-    /// of their own, and a link to the journey.
+    /// Its events are durable. The journey joins the first event's trace. Further events without a parent have separate
+    /// traces, with a link to the journey.
     pub fn accepted(&mut self, source: &SourceName, accepted: &[Accepted], start: Timestamp, took: Duration) {
         let Some(begun) = &mut self.0 else { return };
         for answer in accepted {
@@ -93,7 +87,7 @@ impl Journey {
         }
     }
 
-    /// It is over.
+    /// Ends the journey and records its span.
     pub fn ended(self, source: &SourceName, took: Duration, how: Ended) {
         let Some(begun) = self.0 else { return };
         let trace = begun.trace.unwrap_or_else(fresh_trace);
@@ -122,7 +116,8 @@ impl Journey {
     }
 }
 
-/// Attempts name the accept of the first as their parent; a copy makes none, and its accept needs no name.
+/// Attempts use the accept of the first arrival as their parent. A duplicate causes no attempts, so its accept can have
+/// any id.
 fn span_of(accepted: &Accepted) -> SpanId {
     match accepted {
         Accepted::New { id, .. } | Accepted::Quarantined { id, .. } => context::accept_span(*id),

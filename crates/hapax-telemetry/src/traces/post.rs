@@ -1,4 +1,4 @@
-//! How exports go out: one request each on the service's own client, bounded in time and size.
+//! Sends exports: one request each on the service's own client, limited in time and size.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use hapax_config as config;
 use hapax_outbound::client::Client;
 use hapax_outbound::words;
 
-/// Bytes of a receiver's answer; by the protocol it is a few dozen.
+/// The largest response, in bytes. By the protocol, it is a few dozen.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// The client of the exporter.
+/// The exporter's HTTP client.
 #[derive(Debug)]
 pub(super) struct Post {
     client: Client,
     headers: HeaderMap,
     timeout: Duration,
-    /// Why the last request failed: the exporter itself only says that it did.
+    /// Why the last request failed. The exporter itself reports only that it failed.
     failure: Mutex<Option<String>>,
 }
 
-/// No answer in time.
+/// No response in time.
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {} ms", .0.as_millis())]
 struct Late(Duration);
@@ -36,7 +36,7 @@ impl Post {
     pub(super) fn new(client: Client, config: &config::Traces) -> Self {
         let mut headers = HeaderMap::new();
         for (name, secret) in &config.headers {
-            // The configuration has checked that it is one.
+            // The configuration has already checked that the value is valid.
             if let Ok(mut value) = HeaderValue::from_str(secret.expose()) {
                 value.set_sensitive(true);
                 headers.insert(name.clone(), value);
@@ -50,14 +50,14 @@ impl Post {
         }
     }
 
-    /// Why the last request failed, once.
+    /// Takes the reason why the last request failed.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.lock().take()
     }
 
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (mut head, body) = request.into_parts();
-        // Set here and not in the exporter, which would show them to anyone who prints it.
+        // Set here rather than in the exporter, whose debug output would show them.
         head.headers.extend(self.headers.clone());
         let asked = self.client.request(Request::from_parts(head, Full::new(body)));
         let (head, body) = asked.await?.into_parts();

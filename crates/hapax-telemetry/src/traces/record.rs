@@ -1,4 +1,4 @@
-//! What is written down of a span while the work goes on: no text is put together here, only kept.
+//! The data recorded for a span on the hot path. No strings are built here.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use opentelemetry::trace::{SpanId, TraceId};
 
 use hapax_config::{Destination, Kind};
 
-/// One span, before it is made.
+/// A span that is not built yet.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) trace: TraceId,
@@ -22,32 +22,29 @@ pub(super) struct Record {
     pub(super) what: What,
 }
 
-/// What a span is of.
+/// The operation that a span represents.
 #[derive(Debug)]
 pub(super) enum What {
-    /// A request to a source.
     Request {
         source: SourceName,
         method: Method,
         status: StatusCode,
-        /// The problem's, if it was refused.
+        /// The problem's code, if the request was refused.
         code: Option<&'static str>,
     },
-    /// A row of an outbox.
     Outbox {
         source: SourceName,
         result: &'static str,
     },
-    /// An event that was answered for.
+    /// An accepted event.
     Accept { source: SourceName, accepted: Accepted },
-    /// A try.
     Attempt {
         source: SourceName,
         event: EventId,
         sender_id: String,
         destination: DestinationId,
         number: u32,
-        /// Where the event itself says it goes.
+        /// The address in the event itself, if it has one.
         address: Option<Address>,
         status: Option<i32>,
         error: Option<ErrorClass>,
@@ -55,26 +52,24 @@ pub(super) enum What {
     },
 }
 
-/// Host and port of a URL, without anything that may be secret.
+/// The host and port of a URL, without any part that may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-/// What a destination is.
+/// The kind of a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanTarget {
-    /// An endpoint; its address, unless each event says its own.
+    /// An endpoint with its address; `None` if each event has its own.
     Http(Option<Address>),
-    /// A program.
     Command,
-    /// A database.
     Sql,
 }
 
 impl SpanTarget {
-    /// What a destination of the configuration is.
+    /// The target of a configured destination.
     pub fn of(destination: &Destination) -> Self {
         match &destination.kind {
             Kind::Http { url, .. } => Self::Http(Address::of(url)),
@@ -98,7 +93,7 @@ impl Address {
     }
 }
 
-/// The address in a URL that an event brings along.
+/// The address in a URL that an event contains.
 pub(super) fn address_of(url: &[u8]) -> Option<Address> {
     Address::of(&Uri::try_from(url).ok()?)
 }

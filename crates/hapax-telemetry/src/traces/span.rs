@@ -1,6 +1,7 @@
-//! From records to spans, in the exporter's task: names, kinds, attributes and status.
+//! Converts records to spans, in the exporter's task: names, kinds, attributes and status.
 //!
-//! Attributes are OpenTelemetry's stable ones for HTTP, and `hapax.…`. Never a body, a header, a query or a token.
+//! Attributes are OpenTelemetry's stable ones for HTTP, and `hapax.…`. They never contain a body, a header, a query or
+//! a token.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,14 +15,13 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use super::SpanTargets;
 use super::record::{Address, Record, SpanTarget, What};
 
-/// Who made the spans.
+/// The instrumentation scope of the spans.
 pub(super) fn scope() -> InstrumentationScope {
     InstrumentationScope::builder("hapax")
         .with_version(env!("CARGO_PKG_VERSION"))
         .build()
 }
 
-/// The span of a record.
 pub(super) fn of(record: Record, places: &SpanTargets, scope: &InstrumentationScope) -> SpanData {
     let start = moment(record.start);
     let described = describe(record.what, places);
@@ -130,7 +130,7 @@ fn request(
         KeyValue::new("hapax.source", source.to_string()),
         KeyValue::new("hapax.result", code.unwrap_or("answered")),
     ];
-    // What the sender did wrong is not an error of this service: so the conventions have it.
+    // By the semantic conventions, a client's mistake is not an error of this service.
     let span_status = match code {
         Some(code) if status.is_server_error() => {
             attributes.push(KeyValue::new("error.type", code));
@@ -175,7 +175,7 @@ fn named(source: &SourceName, event: EventId, sender_id: String) -> Vec<KeyValue
     ]
 }
 
-/// How a destination was reached: the same facts, under the names of its kind.
+/// The attributes of the call to a destination: the same facts, under the names for its kind.
 fn reached(place: SpanTarget, own: Option<Address>, status: Option<i32>) -> Vec<KeyValue> {
     let status = status.map(i64::from);
     match place {

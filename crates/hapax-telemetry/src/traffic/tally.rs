@@ -1,4 +1,4 @@
-//! What one source or destination did in the minutes that are not yet gathered.
+//! The counts of one source or destination in the minutes that are not gathered yet.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -8,7 +8,7 @@ use hapax_core::store::{TimeRange, Traffic};
 use hapax_core::{Clock, Timestamp};
 use parking_lot::Mutex;
 
-/// Minutes that wait to be gathered; older ones are dropped, since an hour is all that is shown by the minute.
+/// The most minutes waiting to be gathered. Older ones are dropped, because only the last hour is shown by the minute.
 const MINUTES_MAX: usize = 60;
 
 /// Counts by the minute.
@@ -19,14 +19,13 @@ pub struct Tally {
 
 #[derive(Debug, Default)]
 struct Minutes {
-    /// The one that `open` belongs to.
+    /// The minute that `open` belongs to.
     now: Timestamp,
     open: Traffic,
     over: VecDeque<(Timestamp, Traffic)>,
 }
 
 impl Tally {
-    /// Nothing yet.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
@@ -34,7 +33,7 @@ impl Tally {
         }
     }
 
-    /// Counts something that happens now.
+    /// Counts an occurrence at the current time.
     pub fn count(&self, counted: impl FnOnce(&mut Traffic)) {
         let minute = TimeRange::Hour.slot_of(self.clock.now());
         let mut minutes = self.minutes.lock();
@@ -44,7 +43,7 @@ impl Tally {
         counted(&mut minutes.open);
     }
 
-    /// Takes everything that was counted away, by minute.
+    /// Removes and returns all counts, by minute.
     pub(super) fn take(&self) -> Vec<(Timestamp, Traffic)> {
         let mut minutes = self.minutes.lock();
         let now = minutes.now;

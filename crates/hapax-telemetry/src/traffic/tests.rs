@@ -1,4 +1,4 @@
-//! The book of traffic, with a clock that tests move.
+//! The traffic book, with a clock that tests control.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
