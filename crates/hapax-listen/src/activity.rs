@@ -1,7 +1,7 @@
-//! Whether a connection is in requests or in the head of one, whether anything has happened since the last look, and whether a
-//! body was left unread.
+//! The activity of a connection: whether it is in requests or in a request's head, whether anything has happened since
+//! the last check, and whether a body was left unread.
 //!
-//! One timer for each connection looks at this now and then; a timer for each request would cost every request.
+//! One timer per connection checks this periodically. A timer per request would add a cost to every request.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,22 +12,21 @@ use http_body::{Body, Frame, SizeHint};
 
 use super::census::CountedConnection;
 
-/// The state of one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Activity(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests in hand: HTTP/1.1 has one at a time, HTTP/2 many.
+    /// Requests in progress: one at a time over HTTP/1.1, many over HTTP/2.
     in_hand: AtomicUsize,
-    /// Requests that have begun.
+    /// The number of requests that have begun.
     begun: AtomicU64,
-    /// Whether bytes have come since the last request ended.
+    /// Whether bytes have arrived since the last request ended.
     in_head: AtomicBool,
     has_unread: AtomicBool,
 }
 
-/// A state at one moment.
+/// A snapshot, to compare with a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     in_hand: usize,
@@ -41,7 +40,7 @@ impl Stamp {
 }
 
 impl Activity {
-    /// A request begins; it ends when the guard goes.
+    /// Begins a request, which ends when the guard is dropped.
     pub(super) fn begin(&self) -> Busy {
         self.0.in_hand.fetch_add(1, Ordering::Relaxed);
         self.0.begun.fetch_add(1, Ordering::Relaxed);
@@ -56,19 +55,19 @@ impl Activity {
         }
     }
 
-    /// Bytes have come: outside a request, they are the beginning of one.
+    /// Records that bytes have arrived. Outside a request, they begin a new one.
     pub(super) fn note_bytes(&self) {
         if self.stamp().is_idle() {
             self.0.in_head.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether a request has begun of which the head is not complete.
+    /// Whether a request has begun whose head is not complete.
     pub(super) fn is_in_head(&self) -> bool {
         self.0.in_head.load(Ordering::Relaxed)
     }
 
-    /// A body was dropped before its end: no further request can follow it on this connection.
+    /// Records that a body was dropped before its end, so that no further request can follow on this connection.
     pub(super) fn leave_unread(&self) {
         self.0.has_unread.store(true, Ordering::Relaxed);
     }
@@ -78,7 +77,7 @@ impl Activity {
     }
 }
 
-/// A request in hand.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Busy(Activity);
 
@@ -87,7 +86,8 @@ impl Busy {
         self.0.has_unread()
     }
 
-    /// Lasts until the body was handed over: a stream of events is no idle connection, and keeps its place.
+    /// Stays busy until the body has been sent, so that an event stream does not count as an idle connection and keeps
+    /// its place.
     pub(super) const fn until_sent<B>(self, body: B, place: Option<CountedConnection>) -> Sending<B> {
         Sending {
             body,

@@ -1,4 +1,4 @@
-//! How many connections, or requests at the same time, each peer has, so that one of them never takes those of the others.
+//! Counts each peer's connections, or concurrent requests, so that no peer can use up those of the others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::peer::Peer;
 
-/// What one listener has at the same time.
+/// The connections or requests that one listener has open.
 #[derive(Debug)]
 pub(super) struct Census {
     max: usize,
@@ -19,11 +19,11 @@ pub(super) struct Census {
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
-    /// Only of peers that have any.
+    /// Contains only peers with a count above zero.
     by_peer: HashMap<IpAddr, usize>,
 }
 
-/// Why there is no room for one more.
+/// Why one more cannot be admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     /// All peers together have this many.
@@ -32,7 +32,7 @@ pub(super) enum Full {
     Peer(usize),
 }
 
-/// One that is counted, until it is dropped.
+/// A counted connection or request. It stops counting when dropped.
 #[derive(Debug)]
 pub(super) struct CountedConnection {
     census: Arc<Census>,
@@ -40,7 +40,7 @@ pub(super) struct CountedConnection {
 }
 
 impl Census {
-    /// An eighth of all is never one peer's, however much it is granted.
+    /// An eighth of the total is never available to a single peer, whatever its limit.
     pub(super) fn new(max: usize, peer_max: usize) -> Arc<Self> {
         Arc::new(Self {
             max,
@@ -49,7 +49,7 @@ impl Census {
         })
     }
 
-    /// Counts one more, if there is room for it. Without a peer it counts among all only.
+    /// Counts one more, if there is room. Without a peer, it counts only towards the total.
     pub(super) fn enter(self: &Arc<Self>, peer: Option<Peer>) -> Result<CountedConnection, Full> {
         let mut counts = self.counts.lock();
         if counts.all >= self.max {
@@ -57,7 +57,7 @@ impl Census {
         }
         let peer = peer.map(Peer::network);
         if let Some(peer) = peer {
-            // Not by `entry`: whoever is refused must not be remembered.
+            // `entry` is not used, so that a refused peer is not remembered.
             let count = counts.by_peer.get(&peer).copied().unwrap_or(0);
             if count >= self.peer_max {
                 return Err(Full::Peer(self.peer_max));

@@ -20,17 +20,17 @@ use super::stream::Stream;
 use super::watched::Watched;
 use super::{Client, HttpBody, HttpService, Limits, Shared, http2, refuse};
 
-/// How a conversation ended.
+/// How HTTP on a connection ended.
 pub(super) enum Ended {
-    /// Nothing more is expected, or no one waits for an answer.
+    /// Nothing more is expected, or no one is waiting for a response.
     Whole,
-    /// With an answer, while the client may still be sending.
+    /// With a response, while the client may still be sending.
     MidRequest,
-    /// Without an answer, since the head of a request does not come to its end.
+    /// Without a response, because a request's head was not completed.
     InHead,
 }
 
-/// Serves one connection until its client, its idleness or `ending` ends it.
+/// Serves one connection until the client closes it, it is idle for too long, or `ending` resolves.
 pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
     stream: &mut Stream,
     client: &Client,
@@ -39,7 +39,7 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
     first_tick: Instant,
 ) -> Ended {
     let activity = Activity::default();
-    // The first byte was seen already.
+    // The first byte has already been seen.
     activity.note_bytes();
     let (is_encrypted, is_http2) = (stream.is_encrypted(), stream.speaks_http2());
     let Shared {
@@ -70,7 +70,7 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
                 Ok(answer) => answer.await?,
                 Err(full) => refuse::overloaded(full, "requests").into_response(),
             };
-            // HTTP/2 goes on with other streams; this one is reset if its client does not stop sending.
+            // HTTP/2 continues with other streams. This one is reset if its client does not stop sending.
             if busy.has_unread() && !is_http2 {
                 response
                     .headers_mut()
@@ -92,7 +92,7 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
         watch
             .until_end(serving, hyper_http2::Connection::graceful_shutdown)
             .await;
-        // There is no answer without a request, and each body has lingered by itself.
+        // Without a request there is no response to protect, and each body lingers separately.
         return Ended::Whole;
     }
     let stream = Watched {
@@ -102,7 +102,7 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
     let serving = http1::Builder::new()
         .max_buf_size(limits.head_bytes_max)
         .max_header_size(limits.head_bytes_max)
-        // Answers are short: one copy into one buffer costs less than gathering two.
+        // Responses are short: one copy into one buffer costs less than a vectored write.
         .writev(false)
         .serve_connection(TokioIo::new(stream), watched);
     watch
@@ -111,7 +111,7 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
 }
 
 impl Client {
-    /// Counts a request where the connection does not: it may be one of many, or of someone else.
+    /// Counts a request whose connection does not represent it: one of many over HTTP/2, or one from a proxy.
     fn admit(&self, peer: Peer, is_http2: bool) -> Result<Option<CountedConnection>, Full> {
         let Shared { front, requests, .. } = &*self.shared;
         let is_proxied = || front.proxies.counted(Peer(self.address)).is_none();
@@ -122,7 +122,7 @@ impl Client {
     }
 }
 
-/// What ends a conversation from our side.
+/// The conditions under which we end a connection.
 struct Watch<'a, E> {
     activity: &'a Activity,
     ending: E,
@@ -131,7 +131,7 @@ struct Watch<'a, E> {
 }
 
 impl<E: Future<Output = ()>> Watch<'_, E> {
-    /// Drives a conversation; `graceful_shutdown` tells it to end after the requests it is in.
+    /// Drives a connection; `graceful_shutdown` makes it end after the requests in progress.
     async fn until_end<C>(self, serving: C, graceful_shutdown: fn(Pin<&mut C>)) -> Ended
     where
         C: Future<Output = hyper::Result<()>>,
@@ -150,7 +150,7 @@ impl<E: Future<Output = ()>> Watch<'_, E> {
         loop {
             tokio::select! {
                 biased;
-                // A hang-up is not an error of ours. What is no HTTP was answered 400 or 431.
+                // A disconnect is not an error of ours. Input that is not HTTP was answered 400 or 431.
                 ended = serving.as_mut() => {
                     let is_answered = activity.has_unread() || ended.is_err_and(|error| error.is_parse());
                     return if is_answered && !is_ending { Ended::MidRequest } else { Ended::Whole };
@@ -177,7 +177,7 @@ impl<E: Future<Output = ()>> Watch<'_, E> {
     }
 }
 
-/// What a connection was doing at one moment.
+/// The state of a connection at one moment.
 struct Look {
     stamp: activity::Stamp,
     is_in_head: bool,

@@ -1,20 +1,20 @@
-//! Work that someone has caused, paid off at a steady pace.
+//! Work caused by a client, paid off at a steady rate.
 //!
-//! Every border of the service that slows strangers down keeps one of these: what is charged is the time in which the
-//! work may be done at most, and who comes before it is paid off waits.
+//! Every part of the service that throttles unverified clients keeps one of these. The charge is the time that the work
+//! is allowed to take, and a client that arrives before it is paid off waits.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What has been charged and not been paid off yet.
+/// Work that was charged and is not paid off yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Debt {
     paid_off: Option<Instant>,
 }
 
 impl Debt {
-    /// Charges work that may take `cost`. At most `most` is owed, however much was done.
+    /// Charges work that may take `cost`. The total owed never exceeds `most`.
     pub fn charge(&mut self, cost: Duration, most: Duration, now: Instant) {
         let owed = self.owed(now).saturating_add(cost).min(most);
         self.paid_off = now.checked_add(owed);

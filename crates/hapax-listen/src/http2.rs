@@ -1,4 +1,4 @@
-//! HTTP/2, where a client asks for it by TLS: its limits, and how its requests are made to look like those of HTTP/1.1.
+//! HTTP/2, if a client negotiates it over TLS: its limits, and the conversion of its requests to the form of HTTP/1.1.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 
-/// Requests at the same time on one connection.
+/// The most concurrent requests on one connection.
 const STREAMS_MAX: u32 = 128;
-/// Streams that a client opened and reset before we took them up; one more ends the connection.
+/// The most streams that a client may open and reset before we accept them. One more ends the connection.
 const PENDING_RESETS_MAX: usize = 32;
-/// Streams that we reset for a client's mistakes; one more ends the connection.
+/// The most streams that we reset because of a client's errors. One more ends the connection.
 const ERROR_RESETS_MAX: usize = 64;
-/// Bytes of one body that a client may send ahead of what we have read.
+/// The most bytes of one body that a client may send before we read them.
 const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
-/// The same, of all bodies of a connection.
+/// The same for all bodies of a connection.
 const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
-/// Bytes of one answer that wait to be sent.
+/// The most bytes of one response that may wait to be sent.
 const SEND_BYTES_MAX: usize = 64 * 1024;
-/// A connection is asked for a sign of life this often, and has this long to give it.
+/// How often a connection is pinged, and how long it has to respond.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PONG_WITHIN: Duration = Duration::from_secs(15);
 
-/// How connections are served; the tasks of requests end with `connection`.
+/// The settings of connections. Request tasks end when `connection` is cancelled.
 pub(super) fn builder(limits: &Limits, connection: CancellationToken) -> http2::Builder<Streams> {
     let mut builder = http2::Builder::new(Streams(connection));
     builder
@@ -44,7 +44,7 @@ pub(super) fn builder(limits: &Limits, connection: CancellationToken) -> http2::
     builder
 }
 
-/// Runs each request of a connection in a task of its own, which does not outlive the connection.
+/// Runs each request of a connection in a separate task, which does not outlive the connection.
 #[derive(Clone)]
 pub(super) struct Streams(CancellationToken);
 
@@ -58,7 +58,7 @@ where
     }
 }
 
-/// The name of the host in the `Host` header and the path alone in the URL, where HTTP/1.1 has them.
+/// Moves the host to the `Host` header and leaves only the path in the URL, as in HTTP/1.1.
 pub(super) fn as_http1<B>(request: &mut Request<B>) {
     let uri = std::mem::take(request.uri_mut());
     let host = uri

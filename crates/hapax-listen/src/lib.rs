@@ -1,8 +1,9 @@
-//! The loop that both listeners run: accept, TLS where it is configured, serve HTTP/1.1 or HTTP/2, cut off who is too
-//! slow, drain at the end. By HTTP/1.1, an answer that comes before the end of its request closes the connection, and
-//! still reaches its client.
+//! The loop that both listeners run: accept connections, negotiate TLS if it is configured, serve HTTP/1.1 or HTTP/2,
+//! cut off clients that are too slow, and drain at the end. Over HTTP/1.1, a response that precedes the end of its
+//! request closes the connection, and still reaches the client.
 //!
-//! Everything a stranger can use up is bounded here by [`Limits`]; what bounds a body is in `ingest`.
+//! Every resource that an unverified client can use is limited here by [`Limits`]. The limits on bodies are in
+//! `ingest`.
 
 mod activity;
 mod census;
@@ -46,12 +47,12 @@ use stream::Stream;
 pub use tls::{Refreshed, Tls, TlsError};
 pub use trusted_proxies::TrustedProxies;
 
-/// After a failed accept (no file descriptor left, most often) the loop rests this long instead of spinning.
+/// The pause after a failed accept (usually because no file descriptor is left), to avoid a busy loop.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
-/// How long the end of a TLS connection may take to be said.
+/// The time allowed for the TLS close notification.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// An address that cannot be listened on.
+/// An address that cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address} (`{key}`): {}", advice(.source))]
 pub struct BindError {
@@ -60,23 +61,23 @@ pub struct BindError {
     source: io::Error,
 }
 
-/// Takes the address; `key` is where the configuration names it.
+/// Binds the address; `key` is its key in the configuration.
 pub async fn bind(address: SocketAddr, key: &'static str) -> Result<TcpListener, BindError> {
     TcpListener::bind(address)
         .await
         .map_err(|source| BindError { address, key, source })
 }
 
-/// What stands between a client and HTTP.
+/// The layers between a client and HTTP.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
-    /// Plain text without it.
+    /// `None` for plain text.
     pub tls: Option<Tls>,
-    /// Whose word about a client's address counts.
+    /// The proxies that are trusted to name the client's address.
     pub proxies: TrustedProxies,
 }
 
-/// What a listener serves.
+/// The service behind a listener.
 pub trait HttpService<B>:
     Service<
         Request<RequestBody>,
@@ -103,7 +104,7 @@ impl<B, S> HttpService<B> for S where
 {
 }
 
-/// What it answers with.
+/// A response body of the service.
 pub trait HttpBody:
     Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + From<Bytes> + Send + Unpin + 'static
 {
@@ -114,7 +115,8 @@ impl<B> HttpBody for B where
 {
 }
 
-/// Serves until `stop`, then drains. Returns once every connection is gone. Every request carries its [`Peer`].
+/// Serves until `stop` is cancelled, then drains. Returns once every connection has ended. Every request carries its
+/// [`Peer`].
 pub async fn serve<B: HttpBody>(
     listener: TcpListener,
     limits: Limits,
@@ -146,7 +148,7 @@ pub async fn serve<B: HttpBody>(
                         });
                         drains.insert(task.id(), drain);
                     }
-                    // By TLS a refusal would take a handshake, which is what there is no room for.
+                    // Over TLS, a refusal would take a handshake, for which there is no room.
                     Err(_) if shared.front.tls.is_some() => {}
                     Err(full) => refuse::refuse(&mut refusals, stream, full, &shared.lingering),
                 },
@@ -167,7 +169,7 @@ pub async fn serve<B: HttpBody>(
         }
     }
     drop(listener);
-    // Dropping the senders tells every connection to end after the request it is in.
+    // Dropping the senders makes every connection end after its current request.
     drop(drains);
     let all_ended = timeout(limits.drain, async {
         while connections.join_next().await.is_some() {}
@@ -182,16 +184,15 @@ pub async fn serve<B: HttpBody>(
     }
 }
 
-/// What all connections of a listener have in common.
+/// State that all connections of a listener share.
 struct Shared {
     limits: Limits,
     front: Front,
-    /// Requests at the same time, where a connection may bring many or those of many.
+    /// Concurrent requests, for connections that carry many requests or the requests of many clients.
     requests: Arc<Census>,
     lingering: Arc<Lingering>,
 }
 
-/// Who has connected.
 struct Client {
     address: IpAddr,
     shared: Arc<Shared>,
@@ -203,11 +204,11 @@ async fn connection<B: HttpBody>(
     service: impl HttpService<B>,
     mut draining: oneshot::Receiver<()>,
 ) {
-    // An answer is one small write: waiting to fill a segment would only delay it. Without it, all still works.
+    // A response is one small write, and waiting to fill a segment would only delay it. A failure here is harmless.
     let _ = socket.set_nodelay(true);
     let first_tick = Instant::now() + client.shared.limits.head_timeout;
-    // A connection that never says anything costs a socket and a small task, and no buffer. Only a look at the first
-    // byte tells: a fresh socket is taken for readable until someone has tried.
+    // A connection that never sends anything costs a socket and a small task, but no buffer. Peeking at the first byte
+    // is necessary, because a new socket counts as readable until a read is tried.
     let mut first_byte = [0];
     tokio::select! {
         looked = timeout_at(first_tick, socket.peek(&mut first_byte)) => match looked {
@@ -216,7 +217,7 @@ async fn connection<B: HttpBody>(
         },
         _ = &mut draining => return,
     }
-    // In a box: all that follows needs several kilobytes, which idle connections must not hold.
+    // Boxed, because everything that follows needs several kilobytes, which idle connections must not hold.
     Box::pin(speak(socket, first_byte, &client, service, draining, first_tick)).await;
 }
 
@@ -250,7 +251,7 @@ async fn speak<B: HttpBody>(
             () = retired.cancelled() => {}
         }
     };
-    // In a box of its own, which is gone before the rest of a request is waited for.
+    // Boxed separately, so that it is freed before waiting for the rest of a request.
     let ended = Box::pin(converse(&mut stream, client, service, ending, first_tick)).await;
     let is_answered = match ended {
         Ended::Whole => false,
@@ -265,7 +266,8 @@ async fn speak<B: HttpBody>(
             _ = &mut draining => {}
         }
     } else if stream.is_encrypted() {
-        // That nothing was cut off at the end is part of what TLS promises. Who does not listen need not be told.
+        // TLS guarantees that the end was not truncated, so it has to be announced. A client that no longer reads can
+        // be ignored.
         let _ = timeout(GOODBYE, stream.shutdown()).await;
     }
 }

@@ -1,8 +1,9 @@
-//! What follows an answer that came before the end of its request: the rest is read and thrown away for a while.
+//! Lingering: after a response that precedes the end of its request, the rest of the request is read and discarded for
+//! a while.
 //!
-//! A socket that is closed over unread bytes is reset, and a reset destroys the answer on its way to a client that is
-//! still sending. So our side is shut down, the other side may finish, and only then does the socket go. This holds
-//! no buffer and no share of any budget; what it may take is bounded by [`Linger`].
+//! Closing a socket with unread bytes resets the connection, and a reset destroys the response on its way to a client
+//! that is still sending. So our side is shut down, the client may finish, and only then is the socket closed. This
+//! holds no buffer and no share of any budget; [`Linger`] limits what it may use.
 
 use std::io;
 use std::time::Duration;
@@ -18,12 +19,12 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::debt::Debt;
 use hapax_config::limits::listen::Linger;
 
-/// Bytes that are thrown away at once, from the stack.
+/// The number of bytes discarded at a time, in a buffer on the stack.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Shorter pauses cost more than they spare.
+/// Shorter pauses cost more than they save.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
-/// The connections of one listener that linger.
+/// The lingering connections of one listener.
 #[derive(Debug)]
 pub(super) struct Lingering {
     limits: Linger,
@@ -41,16 +42,16 @@ impl Lingering {
         }
     }
 
-    /// Reads until the client closes, or until it has used up what it may. Our side is shut down already.
+    /// Reads until the client closes the connection or reaches a limit. Our side is already shut down.
     pub(super) async fn linger(&self, stream: &TcpStream) {
         if let Ok(_room) = self.room.try_acquire() {
-            // However it ends, the socket is closed next.
+            // Either way, the socket is closed next.
             let _ = timeout(self.limits.within, self.discard(stream)).await;
         }
     }
 
-    /// The same for the body of one request of many on a connection: some clients that are told to stop sending before they
-    /// have sent it all do not look whether an answer came first.
+    /// The same for the body of one of many requests on a connection. Some clients that are told to stop sending before
+    /// they have sent everything do not check whether a response arrived first.
     pub(super) async fn linger_body(&self, mut body: Incoming) {
         let Ok(_room) = self.room.try_acquire() else {
             return;
@@ -68,7 +69,7 @@ impl Lingering {
                 }
             }
         });
-        // However it ends, what is left of the stream is reset next.
+        // Either way, the rest of the stream is reset next.
         let _ = discarded.await;
     }
 
@@ -78,7 +79,7 @@ impl Lingering {
             let Ok(Ok(())) = timeout(self.limits.silence_max, stream.readable()).await else {
                 return;
             };
-            // Before the match: what stands in it would live in the task for as long as it pauses.
+            // Outside the match, so that the buffer does not live in the task during a pause.
             let read = stream.try_read(&mut [0; PIECE_BYTES]);
             match read {
                 Ok(0) => return,
@@ -92,7 +93,7 @@ impl Lingering {
         }
     }
 
-    /// Charges bytes that were thrown away, and waits until more may be.
+    /// Charges discarded bytes, and waits until more may be discarded.
     async fn pay_for(&self, bytes: usize) {
         let owed = self.owed_after(bytes);
         if owed >= PAUSE_MIN {
@@ -125,7 +126,7 @@ mod tests {
         (client.unwrap(), accepted.unwrap().0)
     }
 
-    /// Sends without an end, until the other side has had enough.
+    /// Sends without end, until the other side closes the connection.
     async fn send_endlessly(mut client: TcpStream) -> usize {
         let mut sent = 0;
         while let Ok(bytes) = client.write(&[0; 4096]).await {

@@ -1,26 +1,26 @@
-//! What a request says of the other end of its connection.
+//! What a request carries about the other end of its connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::Extensions;
 
-/// The address that a request came from: of the client, or of the last proxy before us. Requests carry it as an
+/// The address that a request came from: the client's, or that of the last proxy before us. Requests carry it as an
 /// extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
 
-/// A request that carries this as an extension came over TLS.
+/// An extension of requests that arrived over TLS.
 #[derive(Clone, Copy, Debug)]
 pub struct Encrypted;
 
 impl Peer {
-    /// Who sent the request that has these extensions. Without one, all requests have the same.
+    /// The peer of the request with these extensions. Requests without one all share the same peer.
     pub fn of(extensions: &Extensions) -> Self {
         let unknown = Self(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         extensions.get::<Self>().copied().unwrap_or(unknown)
     }
 
-    /// The network whose limits count: a client with one IPv6 address usually has the whole /64.
+    /// The network that limits apply to: a client with one IPv6 address usually has the whole /64.
     #[must_use]
     pub fn network(self) -> IpAddr {
         match self.0.to_canonical() {

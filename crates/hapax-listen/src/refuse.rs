@@ -1,5 +1,5 @@
-//! What a connection gets that HTTP has not answered: one over the limit, 503 and the door; one whose head does not come
-//! to its end, 408; one in plain text where TLS is spoken, 400.
+//! Responses outside of HTTP handling: 503 for a connection above the limit, 408 for a head that is not completed, 400
+//! for plain text on a TLS port.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,12 +16,12 @@ use super::census::Full;
 use super::linger::Lingering;
 use hapax_api::problem::{MEDIA_TYPE, Problem};
 
-/// Refusals in progress at once; beyond that a connection is closed without a word.
+/// The most refusals in progress. Beyond that, a connection is closed without a response.
 const REFUSALS_MAX: usize = 256;
-/// How long a refused client has to begin its request and take its answer.
+/// How long a refused client has to begin its request and read the response.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Answers in a task of its own, as far as there is room for one.
+/// Responds in a separate task, if there is room for one.
 pub(super) fn refuse(
     refusals: &mut JoinSet<()>,
     mut stream: TcpStream,
@@ -31,7 +31,7 @@ pub(super) fn refuse(
     if refusals.len() < REFUSALS_MAX {
         let lingering = Arc::clone(lingering);
         refusals.spawn(async move {
-            // A client that does not take its answer in time has had its chance.
+            // A client that does not read its response in time is disconnected.
             if let Ok(Ok(())) = timeout(REFUSAL_TIMEOUT, answer(&mut stream, full)).await {
                 lingering.linger(&stream).await;
             }
@@ -40,17 +40,17 @@ pub(super) fn refuse(
 }
 
 async fn answer(stream: &mut TcpStream, full: Full) -> io::Result<()> {
-    // Not before the request begins: many clients take an answer to nothing for a broken connection.
+    // Only after the request has begun: many clients mistake an unsolicited response for a broken connection.
     stream.peek(&mut [0]).await?;
     say(stream, &overloaded(full, "connections")).await
 }
 
-/// Answers a head that did not come to its end in time. Whether that still arrives is not our concern.
+/// Responds to a head that was not completed in time. The client may not receive it.
 pub(super) async fn cut_off(stream: &mut (impl AsyncWrite + Unpin), within: Duration) -> io::Result<()> {
     say_in_time(stream, &head_timeout(within)).await
 }
 
-/// Answers a client that speaks plain HTTP to a port that speaks TLS.
+/// Responds to a client that uses plain HTTP on a TLS port.
 pub(super) async fn refuse_plain(mut stream: TcpStream, lingering: &Lingering) {
     if say_in_time(&mut stream, &tls_required()).await.is_ok() {
         lingering.linger(&stream).await;
@@ -67,7 +67,7 @@ async fn say(stream: &mut (impl AsyncWrite + Unpin), problem: &Problem) -> io::R
     stream.shutdown().await
 }
 
-/// There is no room for one more of `what`: connections, or requests.
+/// There is no room for one more of `what`: connections or requests.
 pub(super) fn overloaded(full: Full, what: &str) -> Problem {
     let detail = match full {
         Full::All(count) => format!("{count} {what} are open already; try again later"),

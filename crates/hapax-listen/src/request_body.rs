@@ -1,4 +1,4 @@
-//! A request's body, which tells its connection if it is dropped before its end.
+//! A request's body. It notifies its connection if it is dropped before its end.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use hyper::body::Incoming;
 use super::activity::Activity;
 use super::linger::Lingering;
 
-/// The body as a service gets it.
+/// The body as the service receives it.
 #[derive(Debug)]
 pub struct RequestBody {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     incoming: Option<Incoming>,
-    /// A body without a length knows its end only once it was read.
+    /// Whether the end was read, which is the only way to know for a body without a length.
     has_ended: bool,
     activity: Activity,
-    /// Where the connection goes on after a body that no one wanted.
+    /// For a connection that continues after an unread body.
     lingering: Option<Arc<Lingering>>,
 }
 

@@ -1,4 +1,4 @@
-//! The bytes of a connection, in plain text or through TLS.
+//! The byte stream of a connection, in plain text or over TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -11,12 +11,12 @@ use tokio_rustls::server::TlsStream;
 /// A connection that is ready for HTTP.
 pub(super) enum Stream {
     Plain(TcpStream),
-    /// In a box: its state is large, and idle plain connections must not hold it.
+    /// Boxed, because its state is large and idle plain connections must not hold it.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
-    /// The socket below.
+    /// The underlying socket.
     pub(super) fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(socket) => socket,
@@ -28,7 +28,7 @@ impl Stream {
         matches!(self, Self::Tls(_))
     }
 
-    /// Whether the client has asked for HTTP/2, which it can only do by TLS.
+    /// Whether the client has negotiated HTTP/2, which is possible only over TLS.
     pub(super) fn speaks_http2(&self) -> bool {
         match self {
             Self::Plain(_) => false,

@@ -1,7 +1,8 @@
-//! TLS of a listener: certificate, key and the authorities of its clients, all swapped as one while connections come in.
+//! TLS of a listener: the certificate, the key and the client authorities, replaced as one while connections arrive.
 //!
-//! Files are compared by content, because renewals swap links and mounts whose times say nothing. A pair that does not
-//! fit together is not taken: the files change one after the other, and the old pair serves until both are there.
+//! Files are compared by content, because renewals replace links and mounts whose timestamps are meaningless. A
+//! certificate and key that do not match are not used: the files change one after the other, and the old pair is served
+//! until both are new.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,94 +25,80 @@ use crate::debt::Debt;
 use hapax_config as config;
 use hapax_telemetry::TlsMeter;
 
-/// What a client asks for by ALPN when it speaks HTTP/2.
+/// The ALPN protocol of a client that uses HTTP/2.
 pub(super) const HTTP2: &[u8] = b"h2";
 const HTTP1: &[u8] = b"http/1.1";
 /// The first byte of every TLS connection: the type of a handshake record.
 pub(super) const FIRST_BYTE: u8 = 0x16;
-/// One failed handshake in this time is written to the log, and ten at once.
+/// Failed handshakes are logged at most once in this time, after a burst of ten.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 const LOG_BURST: Duration = Duration::from_secs(10);
 /// The largest file. A bundle of all public authorities is a quarter of this.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What a listener presents, and whom it lets in. Clones share it.
+/// The certificate that a listener presents, and the clients that it admits. Clones share the same state.
 #[derive(Clone)]
 pub struct Tls(Arc<Shared>);
 
 struct Shared {
     files: config::Tls,
     current: ArcSwap<Generation>,
-    /// What the files held when they were last tried, none if they could not be read: what was refused is not tried
-    /// again, nor complained about again, until it changes.
+    /// The contents of the files when they were last tried; `None` if they could not be read. Contents that were
+    /// refused are not tried or reported again until they change.
     tried: Mutex<Option<Contents>>,
     meter: TlsMeter,
-    /// Of lines in the log about failed handshakes: a flood of them must not fill it.
+    /// Throttles log lines about failed handshakes, so that a flood of them cannot fill the log.
     logged: Mutex<Debt>,
 }
 
-/// What the files held at the same time, as it is served.
+/// The contents of the files at one time, as served.
 struct Generation {
     config: Arc<ServerConfig>,
     client_ca: Option<Vec<u8>>,
-    /// Cancelled when other authorities take over: connections that the old ones let in end.
+    /// Cancelled when the client authorities change, to end the connections that the old ones admitted.
     retired: CancellationToken,
 }
 
-/// Why files cannot be used.
+/// Why the files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read.
     #[error("`{key}`: {} cannot be read: {source}", path.display())]
     Unreadable {
-        /// Where the configuration names it.
+        /// The file's key in the configuration.
         key: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file does not contain the expected PEM data.
     #[error("`{key}`: {} holds no {expected} in PEM form", path.display())]
     NotPem {
-        /// Where the configuration names it.
+        /// The file's key in the configuration.
         key: &'static str,
-        /// The file.
         path: PathBuf,
-        /// What should be in it.
         expected: &'static str,
     },
-    /// Certificate and key do not belong together.
+    /// The certificate and the key do not match.
     #[error("the key in {} does not belong to the certificate in {}; replace both", key.display(), cert.display())]
-    Mismatch {
-        /// The certificate's file.
-        cert: PathBuf,
-        /// The key's file.
-        key: PathBuf,
-    },
-    /// Anything else.
+    Mismatch { cert: PathBuf, key: PathBuf },
+    /// Any other reason.
     #[error("certificate {} and key {} cannot be used: {message}", cert.display(), key.display())]
     Unusable {
-        /// The certificate's file.
         cert: PathBuf,
-        /// The key's file.
         key: PathBuf,
-        /// Why.
         message: String,
     },
 }
 
-/// What looking at the files again has found.
+/// The result of reading the files again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refreshed {
-    /// The same as before.
     Unchanged,
-    /// Something else, which is in use from the next connection on.
+    /// The new contents are used from the next connection on.
     Renewed,
 }
 
 impl Tls {
-    /// Reads the files; `meter` counts what becomes of them and of handshakes.
+    /// Reads the files; `meter` counts reloads and failed handshakes.
     pub fn load(files: config::Tls, meter: TlsMeter) -> Result<Self, TlsError> {
         let contents = Contents::read(&files)?;
         Ok(Self(Arc::new(Shared {
@@ -123,7 +110,7 @@ impl Tls {
         })))
     }
 
-    /// Looks at the files again, and serves what they hold now. If that cannot be used, what was served before still is;
+    /// Reads the files again and serves their contents. If they cannot be used, the previous contents are still served;
     /// the error is returned once.
     pub fn refresh(&self) -> Result<Refreshed, TlsError> {
         let refreshed = self.take_over();
@@ -159,8 +146,8 @@ impl Tls {
         Ok(Refreshed::Renewed)
     }
 
-    /// The handshake, before `deadline`; none if it fails. The token is cancelled when whoever was let
-    /// in no longer is.
+    /// Performs the handshake before `deadline`; `None` if it fails. The token is cancelled when the client would no
+    /// longer be admitted.
     pub(super) async fn accept(
         &self,
         socket: TcpStream,
@@ -192,7 +179,7 @@ impl Tls {
     }
 }
 
-/// What the files hold.
+/// The contents of the files.
 #[derive(PartialEq, Eq)]
 struct Contents {
     cert: Vec<u8>,
@@ -248,7 +235,7 @@ impl Contents {
             })?;
         config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
         if self.client_ca.is_some() {
-            // A resumed session would not have its client's certificate checked again, for up to a day.
+            // A resumed session would skip the check of the client's certificate for up to a day.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
         }

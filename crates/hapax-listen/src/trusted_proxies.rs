@@ -1,8 +1,9 @@
-//! Who a request comes from: the other end of its connection, or whoever a trusted proxy there speaks for.
+//! The client of a request: the other end of its connection, or the client that a trusted proxy there forwards for.
 //!
-//! A proxy keeps its connections and sends requests of many clients over each, so this is found for every request.
-//! Anyone can write `X-Forwarded-For`; so it counts only where the connection comes from a trusted proxy, and is read
-//! from the right: each proxy adds whom it saw at the end, and the first that is no proxy of ours is the client.
+//! A proxy keeps its connections open and sends requests of many clients over each, so the client is determined for
+//! every request. Anyone can write `X-Forwarded-For`, so it counts only on a connection from a trusted proxy, and is
+//! read from the right: each proxy appends the address it saw, and the first one that is not a trusted proxy is the
+//! client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,28 +17,27 @@ use hapax_config::Network;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The proxies that are believed when they say whom they speak for. Clones share it.
+/// The proxies that are trusted to name the client they forward for. Clones share the same list.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies(Arc<ArcSwap<Vec<Network>>>);
 
 impl TrustedProxies {
-    /// Those of a configuration.
     pub fn new(networks: Vec<Network>) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(networks)))
     }
 
-    /// Others from the next request on.
+    /// Replaces the list from the next request on.
     pub fn replace(&self, networks: Vec<Network>) {
         self.0.store(Arc::new(networks));
     }
 
-    /// Whose connection it is: no one's where it is a proxy's, which speaks for many.
+    /// The peer that a connection is counted for; `None` for a proxy, which forwards for many clients.
     pub(super) fn counted(&self, peer: Peer) -> Option<Peer> {
         (!is_among(&self.0.load(), peer.0)).then_some(peer)
     }
 
-    /// Who sent a request with these headers over a connection from `socket`. What cannot be read is not believed: then
-    /// it is the proxy itself.
+    /// The client that sent a request with these headers over a connection from `socket`. If the headers cannot be
+    /// parsed, this is the proxy itself.
     pub fn client(&self, socket: IpAddr, headers: &HeaderMap) -> Peer {
         let proxies = self.0.load();
         if !is_among(&proxies, socket) {
@@ -65,8 +65,8 @@ fn is_among(networks: &[Network], address: IpAddr) -> bool {
     networks.iter().any(|network| network.contains(address))
 }
 
-/// The last hop that is no trusted proxy; the first of all where every one is. None where a hop on the way to it cannot
-/// be read.
+/// The last hop that is not a trusted proxy, or the first hop if all of them are. `None` if a hop on the way to it
+/// cannot be parsed.
 fn client(
     proxies: &[Network],
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! A connection's bytes, which tell [`Activity`] that some have come.
+//! A connection's byte stream that tells [`Activity`] when bytes arrive.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::Activity;
 
-/// A stream whose reads are noticed.
+/// A stream whose reads are recorded.
 pub(super) struct Watched<'a, S> {
     pub(super) stream: &'a mut S,
     pub(super) activity: Activity,
