@@ -1,4 +1,5 @@
-//! The answers that mean *durable*, written by hand: their shape is fixed and every delivery gets one.
+//! The responses that mean *durable*. They are written by hand, because their structure is fixed and every accepted
+//! request gets one.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ use super::AckStatus;
 use hapax_api::json;
 use hapax_api::problem::Problem;
 
-/// The answer for a request with one event.
+/// The response to a request with one event.
 pub(super) fn one(accepted: &Accepted, ack_status: AckStatus) -> Response<Full<Bytes>> {
     let status = match (accepted, ack_status) {
         (Accepted::New { .. }, AckStatus::Accepted) => StatusCode::ACCEPTED,
@@ -28,7 +29,7 @@ pub(super) fn one(accepted: &Accepted, ack_status: AckStatus) -> Response<Full<B
     response(status, text)
 }
 
-/// The answer for a request with several events.
+/// The response to a request with several events.
 pub(super) fn batch(accepted: &[Accepted]) -> Response<Full<Bytes>> {
     let (mut new, mut duplicate, mut quarantined, mut conflict) = (0_usize, 0_usize, 0_usize, 0_usize);
     for one in accepted {
@@ -59,12 +60,12 @@ pub(super) fn batch(accepted: &[Accepted]) -> Response<Full<Bytes>> {
     response(StatusCode::OK, text)
 }
 
-/// The answer for a request that carries no event at all, from a sender whose batches may be empty.
+/// The response to a request without any event, for providers whose batches may be empty.
 pub(super) fn empty() -> Response<Full<Bytes>> {
     response(StatusCode::OK, "{\"status\":\"empty\"}".to_owned())
 }
 
-/// The same answer as the sender insists on it.
+/// The response in the form that the provider requires.
 pub(super) fn dressed(answer: Response<Full<Bytes>>, rule: &AnswerRule) -> Response<Full<Bytes>> {
     let mut answer = with_body(answer, &rule.body);
     if let Some(status) = rule.status.and_then(|status| StatusCode::from_u16(status).ok()) {
@@ -73,7 +74,7 @@ pub(super) fn dressed(answer: Response<Full<Bytes>>, rule: &AnswerRule) -> Respo
     answer
 }
 
-/// The answer to what was refused, as the sender insists on it.
+/// The response to a refused request, in the form that the provider requires.
 pub(super) fn refused(problem: Problem, rule: &AnswerRule) -> Response<Full<Bytes>> {
     let status = rule.refused(problem.status().as_u16());
     let mut answer = match &rule.body {

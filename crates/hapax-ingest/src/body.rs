@@ -1,4 +1,4 @@
-//! Reading a body: whole, within its limit, within its time, at its least rate, within everyone's budget.
+//! Reads a body in full, within its size limit, its time limit, its minimum rate and the shared memory budget.
 
 use std::time::Duration;
 
@@ -10,36 +10,35 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Limits;
 use super::budget::{FREE_BYTES, Share};
 
-/// Room that is made ahead for an announced body; the rest grows as bytes arrive.
+/// The most space reserved for an announced body. The buffer grows beyond it as bytes arrive.
 const ROOM_AHEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyError {
-    /// It is longer than its limit, or says that it will be.
+    /// The body is longer than its limit, or is announced to be.
     TooLarge,
-    /// It was not there in time.
+    /// The body did not arrive in time.
     TooLate(Duration),
-    /// It came at fewer than this many bytes a second.
+    /// The body arrived at fewer than this many bytes per second.
     TooSlow(u32),
-    /// The client hung up, or sent what is no HTTP.
+    /// The client disconnected, or sent invalid HTTP.
     Broken,
-    /// Deliveries that are not proven hold too much already.
+    /// Unverified requests already hold too much memory.
     NoRoom,
 }
 
-/// How a body is read.
+/// How to read a body.
 pub(super) struct Reading<'a, W> {
-    /// Bytes of the body; more is refused.
+    /// The largest body, in bytes.
     pub(super) limit: u64,
-    /// How long it may take.
+    /// The limits on its time and rate.
     pub(super) limits: &'a Limits,
-    /// How long its peer has to wait before more of a large body is read.
+    /// How long the peer has to wait before more of a large body is read.
     pub(super) wait: W,
 }
 
 impl<W: Fn(Instant) -> Duration> Reading<'_, W> {
-    /// Refuses what says that it is too large.
+    /// Refuses a body that is announced to be too large.
     pub(super) fn check_announced(&self, body: &impl Body) -> Result<(), BodyError> {
         if body.size_hint().lower() > self.limit {
             return Err(BodyError::TooLarge);
@@ -47,7 +46,7 @@ impl<W: Fn(Instant) -> Duration> Reading<'_, W> {
         Ok(())
     }
 
-    /// Reads it all.
+    /// Reads the whole body.
     pub(super) async fn read<B>(&self, mut body: B, share: &mut Share) -> Result<Bytes, BodyError>
     where
         B: Body<Data = Bytes> + Unpin,
@@ -70,7 +69,7 @@ impl<W: Fn(Instant) -> Duration> Reading<'_, W> {
         Ok(whole.freeze())
     }
 
-    /// The next bytes, once there is time and room for them.
+    /// The next bytes, once they are allowed to be read and fit the budget.
     async fn next<B>(
         &self,
         body: &mut B,
@@ -95,7 +94,7 @@ impl<W: Fn(Instant) -> Duration> Reading<'_, W> {
     }
 }
 
-/// The next bytes; trailers are passed over.
+/// The next bytes; trailers are skipped.
 async fn data<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Result<Option<Bytes>, BodyError> {
     while let Some(frame) = body.frame().await {
         match frame.map_err(|_| BodyError::Broken)?.into_data() {
@@ -107,11 +106,11 @@ async fn data<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Result<Option<Byte
     Ok(None)
 }
 
-/// How fast one body comes. A body that came with its head is read before any of it is looked at.
+/// Measures how fast a body arrives. A body that arrived together with its head is read before anything is measured.
 struct Pace<'a> {
     limits: &'a Limits,
     ends: Instant,
-    /// Since when, and with how many bytes, the rate is measured.
+    /// The start of the measurement, and the bytes since then.
     since: Instant,
     bytes: u64,
 }
@@ -127,7 +126,7 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// What comes of it in time.
+    /// The result of `next`, or an error if it does not complete in time.
     async fn keep<T>(&self, next: impl Future<Output = Result<T, BodyError>>) -> Result<T, BodyError> {
         let by_rate = self.since + self.limits.body_grace;
         match timeout_at(self.ends.min(by_rate), next).await {
@@ -145,7 +144,7 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// Waits, at our own wish, which makes no one slower.
+    /// A wait that we impose, which does not count against the client's rate.
     async fn rest(&mut self, wait: Duration) -> Result<(), BodyError> {
         if wait.is_zero() {
             return Ok(());
@@ -217,7 +216,7 @@ mod tests {
         StreamBody::new(futures_util::stream::iter(frames))
     }
 
-    /// `bytes` each time, `every` this often, for ever.
+    /// A body that yields `bytes` at each interval of `every`, without end.
     fn drops(bytes: usize, every: Duration) -> impl Body<Data = Bytes, Error = std::io::Error> + Unpin {
         let drops = futures_util::stream::repeat(()).then(move |()| async move {
             sleep(every).await;

@@ -1,10 +1,11 @@
-//! Bytes of bodies in memory: thousands of large bodies at once become 503, never memory, and never someone else's 503.
+//! Memory for bodies: thousands of large bodies at once are answered 503. They never exhaust memory, and never cause a
+//! 503 for anyone else.
 //!
-//! There are two accounts. What is read and not proven yet is on the first, so that it can only ever be in the way of
-//! what is not proven either; a body that is proven moves to the second, which strangers do not reach. On the first, half
-//! of the room belongs to the sources, to each an equal part that no one else can take, and all of them share the other
-//! half; one peer takes at most so much of either. The beginning of each body is free: it is bounded by the number of
-//! connections, and so an ordinary webhook finds room whatever strangers do.
+//! There are two accounts. Bodies that are not verified yet are on the first, so that they can only get in each other's
+//! way. A verified body moves to the second, which unverified clients cannot reach. Half of the first account is
+//! reserved for the sources, in equal shares that no other source can use; all sources share the other half. The amount
+//! that one peer can hold is limited. The beginning of each body is free: the number of connections bounds it, so an
+//! ordinary webhook always fits, whatever other clients do.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -18,21 +19,20 @@ use parking_lot::{Mutex, MutexGuard};
 use super::Limits;
 use hapax_listen::Peer;
 
-/// Bytes of each body that no account is charged for.
+/// Bytes of each body that are not charged to any account.
 pub(super) const FREE_BYTES: usize = 8 * 1024;
 
-/// Both accounts.
 #[derive(Debug)]
 pub(super) struct Budget {
     unproven_max: usize,
     peer_unproven_max: usize,
-    /// Sources that share the room: those that are configured.
+    /// The number of configured sources, which share the reserved half.
     sources: AtomicUsize,
     unproven: Mutex<Unproven>,
     proven_left: AtomicUsize,
 }
 
-/// Who holds how much; only those who hold anything.
+/// The bytes held by each source and peer; contains only those that hold any.
 #[derive(Debug, Default)]
 struct Unproven {
     by_source: HashMap<SourceName, usize>,
@@ -50,7 +50,7 @@ impl Budget {
         }
     }
 
-    /// There are this many sources from now on.
+    /// Sets the number of sources.
     pub(super) fn divide_among(&self, sources: usize) {
         self.sources.store(sources, Ordering::Relaxed);
     }
@@ -101,18 +101,18 @@ fn give_back<K: Eq + Hash>(held: &mut HashMap<K, usize>, holder: &K, bytes: usiz
     }
 }
 
-/// What one delivery has taken; it is given back when dropped.
+/// The memory that one request holds. It is released when dropped.
 #[derive(Debug)]
 pub(super) struct Share {
     budget: Arc<Budget>,
     source: SourceName,
     peer: IpAddr,
-    /// Of the body so far.
+    /// The size of the body so far.
     bytes: usize,
     charged: Charged,
 }
 
-/// What the bytes were charged to, and how many of them.
+/// The account that bytes were charged to, and how many.
 #[derive(Clone, Copy, Debug)]
 enum Charged {
     Unproven(usize),
@@ -130,12 +130,12 @@ impl Share {
         }
     }
 
-    /// Bytes of the body so far.
+    /// The size of the body so far.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes `bytes` more, as they arrive: what a sender only announces costs nothing.
+    /// Takes `bytes` more as they arrive. A body that is only announced costs nothing.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Exhausted> {
         self.bytes += bytes;
         if let Charged::Unproven(charged) = self.charged {
@@ -149,7 +149,7 @@ impl Share {
         Ok(())
     }
 
-    /// Moves the body, which is whole and proven, to where strangers have no part.
+    /// Moves a complete and verified body to the second account, which unverified clients cannot reach.
     pub(super) fn prove(&mut self) -> Result<(), Exhausted> {
         self.budget.take_proven(self.bytes)?;
         self.give_back();
@@ -174,7 +174,6 @@ impl Drop for Share {
     }
 }
 
-/// There is no room left.
 #[derive(Debug)]
 pub(super) struct Exhausted;
 
@@ -199,7 +198,7 @@ mod tests {
         Share::of(budget, &source, Peer(peer.parse().unwrap()))
     }
 
-    /// As many bodies of 100 KiB as fit, from as many peers.
+    /// Takes 100 KiB bodies until no more fit, each from a different peer.
     fn fill(budget: &Arc<Budget>, source: &str) -> Vec<Share> {
         let body = |number: usize| {
             let mut share = share(budget, source, &format!("192.0.2.{number}"));
@@ -211,7 +210,7 @@ mod tests {
     #[test]
     fn one_source_never_takes_the_share_of_another() {
         let budget = budget(4);
-        // All that is shared, and its own part.
+        // The whole shared half, and the source's own share.
         assert_eq!(fill(&budget, "github").len(), 5);
         let all_but_the_others = fill(&budget, "github");
         for source in ["stripe", "slack", "adyen"] {

@@ -1,6 +1,6 @@
-//! Senders that are confirmed by calling a URL of theirs, such as SNS: one bounded GET, whose answer is thrown away.
+//! Confirmations by calling a URL of the provider, such as for SNS: one bounded GET, whose response is discarded.
 //!
-//! The preset has checked the host before, and no redirect is followed.
+//! The preset has already checked the host, and redirects are not followed.
 
 use bytes::Bytes;
 use hapax_verify::Confirmation;
@@ -12,7 +12,7 @@ use super::{Inner, Source, handshake, refused};
 use hapax_api::problem::Problem;
 
 impl Inner {
-    /// Calls the URL, and only then answers.
+    /// Calls the URL, and only then responds.
     pub(super) async fn confirm(
         &self,
         source: &Source,

@@ -1,4 +1,4 @@
-//! When a sender must have its answer, whatever the store does.
+//! The time by which a request must be answered, regardless of the store.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{Source, refused};
 use hapax_api::problem::Problem;
 
-/// The end of the time that one delivery has.
+/// The deadline of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     at: Instant,
@@ -15,7 +15,7 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// For a delivery to this source that has arrived in full just now.
+    /// The deadline for a request to this source that has just arrived in full.
     pub(super) fn of(source: &Source) -> Self {
         Self {
             at: Instant::now() + source.answer_within,
@@ -23,7 +23,7 @@ impl Deadline {
         }
     }
 
-    /// What comes of it in time.
+    /// The result of `work`, or an error if it does not complete in time.
     pub(super) async fn keep<T>(self, work: impl Future<Output = T>) -> Result<T, Problem> {
         timeout_at(self.at, work)
             .await

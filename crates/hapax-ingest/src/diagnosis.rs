@@ -1,7 +1,7 @@
-//! The likely mistake behind a refusal, for the log and for those who operate the service.
+//! The likely mistake behind a refusal, for the log and for operators.
 //!
-//! It is never told to anyone who sent the request. Strangers can cause refusals at will, and a diagnosis costs some hundred
-//! verifications: it is made after the answer, beside the requests, and once in a while.
+//! It is never revealed to the client that sent the request. Anyone can cause refusals at will, and a diagnosis costs a
+//! few hundred verifications, so it is made after the response, outside the request path, and at a limited rate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use parking_lot::Mutex;
 use super::source::Sources;
 use hapax_telemetry::SourceMeter;
 
-/// The least time between two diagnoses.
+/// The minimum time between two diagnoses.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Says when the next diagnosis may be made.
+/// Limits the rate of diagnoses.
 #[derive(Debug, Default)]
 pub(super) struct Pace(Mutex<Option<Duration>>);
 
 impl Pace {
-    /// Whether one may be made now; if so, the next has to wait.
+    /// Whether a diagnosis may be made now. If so, the next one has to wait.
     pub(super) fn admits(&self, now: Duration) -> bool {
         let mut last = self.0.lock();
         let admitted = last.is_none_or(|last| now.saturating_sub(last) >= INTERVAL);
@@ -36,12 +36,12 @@ impl Pace {
     }
 }
 
-/// Whether there is anything to find out.
+/// Whether this refusal can be diagnosed.
 pub(super) fn is_open(rejection: &Rejection, body: &Bytes) -> bool {
     rejection.status() == 401 && body.len() <= DIAGNOSIS_BODY_BYTES_MAX
 }
 
-/// A refused request, kept until it is known why.
+/// A refused request, kept for its diagnosis.
 pub(super) struct Case {
     pub(super) sources: Arc<Sources>,
     pub(super) source: SourceName,
@@ -55,7 +55,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Writes the likely mistake to the log and beside the refusal, from a thread that serves no requests.
+    /// Logs the likely mistake and stores it with the refusal, on a thread that serves no requests.
     pub(super) fn explain_later(self) {
         tokio::task::spawn_blocking(move || {
             if let Some(likely) = self.likely() {

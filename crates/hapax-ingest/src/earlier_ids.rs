@@ -1,8 +1,9 @@
-//! Ids by the rule before: after an upgrade that changes the rule of a preset's ids, what came under an old id may come again
-//! and would be new. For one ledger window the old id is looked up as well. Since when a rule counts is kept in the store,
-//! so that the window begins once, whichever process restarts.
+//! Event ids under the previous rule. After an upgrade that changes how a preset derives ids, a duplicate of an event
+//! that was accepted under its old id would look new. So for one ledger window, events are also looked up under the old
+//! id. The time at which a rule took effect is kept in the store, so that the window starts only once, no matter which
+//! process restarts.
 //!
-//! In the store a source has `identity`, whose value is `PRESET VERSION MICROSECONDS`.
+//! For each source, the store holds a value named `identity`, in the form `PRESET VERSION MICROSECONDS`.
 
 use std::collections::HashMap;
 
@@ -14,12 +15,12 @@ use hapax_config::{Config, Source};
 /// The name of the value.
 const IDENTITY: &str = "identity";
 
-/// Until when the ids of the rule before are looked up, for each source that has one.
+/// For each source with a previous rule, until when its old ids are looked up.
 #[derive(Debug, Default)]
 pub struct EarlierIds(HashMap<SourceName, Timestamp>);
 
 impl EarlierIds {
-    /// Finds out since when each source has its rule, and writes down what is new.
+    /// Reads when each source's rule took effect, and records new rules.
     pub async fn read(store: &dyn Backend, config: &Config, now: Timestamp) -> Result<Self, Error> {
         let states = store.source_states().await?;
         let mut ends = HashMap::new();
@@ -39,20 +40,20 @@ impl EarlierIds {
         Ok(Self(ends))
     }
 
-    /// Those of this configuration where the store cannot be asked: as if every rule were new.
+    /// The fallback if the store cannot be read: treats every rule as new.
     pub fn assumed(config: &Config, now: Timestamp) -> Self {
         let sources = config.sources.values();
         let ends = sources.map(|source| (source.name.clone(), now.plus(source.ledger_window)));
         Self(ends.collect())
     }
 
-    /// Until when those of a source are looked up; none where there is nothing to look up.
+    /// Until when a source's old ids are looked up; `None` if it has none.
     pub fn until(&self, source: &SourceName) -> Option<Timestamp> {
         self.0.get(source).copied()
     }
 }
 
-/// Writes down that the rule of a source counts from now on. With an empty ledger there is nothing that came before.
+/// Records that a source's rule takes effect now. If the ledger is empty, no earlier ids exist.
 async fn begin(
     store: &dyn Backend,
     source: &Source,
@@ -71,14 +72,14 @@ async fn begin(
     Ok(since)
 }
 
-/// Since when the rule counts, if what is recorded is of this rule.
+/// When the rule took effect, if the recorded value is for this rule.
 fn since(source: &Source, recorded: &SourceState) -> Option<Timestamp> {
     let text = std::str::from_utf8(&recorded.value).ok()?;
     let micros = text.strip_prefix(&rule(source))?.parse().ok()?;
     Some(Timestamp::from_micros(micros))
 }
 
-/// What a recorded value begins with.
+/// The prefix of a recorded value.
 fn rule(source: &Source) -> String {
     let preset = source.provider.map_or("-", |provider| provider.name.as_str());
     format!("{preset} {} ", source.recipe.identity.version)

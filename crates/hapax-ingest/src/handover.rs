@@ -1,11 +1,13 @@
-//! Secrets that senders hand over, such as Asana's: taken only while the operator has a registration open, kept in the
-//! store, which encrypts them, before the sender is answered, and found there by every replica.
+//! Signing secrets that providers send in a handshake, such as Asana's. A secret is accepted only while the operator
+//! has a registration open. It is stored, encrypted by the store, before the provider is answered, and every replica
+//! finds it there.
 //!
-//! In the store a source has `registration`, whose value is when it ends, and a `secret:…` for each that was taken.
+//! For each source, the store holds a `registration`, whose value is the time at which it ends, and a `secret:…` for
+//! each accepted secret.
 
 mod secrets;
 
 pub(crate) use secrets::{HandedSecrets, NotTaken};
 
-/// What the names of secrets begin with.
+/// The prefix of the secrets' names.
 const SECRET_PREFIX: &str = "secret:";

@@ -1,4 +1,5 @@
-//! What is answered before a sender delivers anything: its preset knows what, or a secret has to be kept first.
+//! Handshakes, which come before a provider delivers anything. The preset knows the response; some require a secret to
+//! be stored first.
 
 use bytes::Bytes;
 use hapax_verify::{HandshakeAnswer, Registration};
@@ -10,7 +11,7 @@ use crate::handover::NotTaken;
 use hapax_api::problem::Problem;
 
 impl Inner {
-    /// A sender hands over its secret: it is durable before the sender is answered.
+    /// Accepts the secret in a handshake. It is durable before the provider is answered.
     pub(super) async fn register(
         &self,
         source: &Source,
@@ -29,7 +30,7 @@ impl Inner {
     }
 }
 
-/// What the sender wants to see.
+/// The response that the provider expects.
 pub(super) fn response(answer: HandshakeAnswer) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(answer.body)));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);

@@ -1,4 +1,4 @@
-//! From what was verified to what the engine takes: the id, the body and the place in a batch of each event.
+//! From a verified request to the engine's input: the id, the body and the batch position of each event.
 
 use bytes::Bytes;
 use hapax_core::{BodyHash, ContentHash, ERASED, EventId, GENERATED, Headers, Identity, Timestamp};
@@ -66,8 +66,8 @@ impl Inner {
     }
 }
 
-/// What is kept of a request, and what a destination is given of it: nothing that proves a request by itself. The
-/// form in the query of a GET is its body.
+/// The parts of a request that are stored and sent to destinations, without any credentials. For a GET, the form in the
+/// query becomes the body.
 pub(super) fn content(verifier: &Verifier, head: &Parts, body: Bytes) -> (Headers, Bytes) {
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.as_str(), value.as_bytes()));

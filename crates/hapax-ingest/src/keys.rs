@@ -1,13 +1,13 @@
-//! Keys that senders sign with and publish: fetched when a request names one, kept for a while, fetched once however
-//! many requests wait for it.
+//! Keys that providers publish for their signatures: fetched when a request names one, cached for a while, and fetched
+//! only once for all requests that wait for the same key.
 //!
-//! Whoever sends a request chooses which key it names, so everything here has a limit, for each source by itself: how many
-//! keys are kept, how many are fetched at once and how often, how large and how slow an answer may be, and which hosts are
-//! called at all. A key that is not there (401) is told from one that cannot be fetched now (503): a sender must not lose a
-//! delivery because of us. For the same reason a key that has proven a request is fetched again before it expires, and used
-//! for up to a day while that fails.
+//! The client that sends a request chooses which key it names, so everything here has a limit per source: how many keys
+//! are cached, how many are fetched at once and how often, how large and how slow a response may be, and which hosts
+//! are called at all. A key that does not exist (401) is distinguished from one that cannot be fetched now (503): a
+//! provider must not lose a delivery because of us. For the same reason, a key that has verified a request is fetched
+//! again before it expires, and used for up to a day while that fails.
 //!
-//! What else a sender is asked, such as whether a signature is its own, is asked and kept in the same way.
+//! Other questions to a provider, such as whether a signature is its own, are asked and cached in the same way.
 
 mod cache;
 mod call;
@@ -29,10 +29,10 @@ use hapax_outbound::lookup::Lookup;
 use lane::{Lane, SharedFetch};
 use source::SourceKeys;
 
-/// How long a request waits for its key, whoever else waits for others: shorter than these senders wait for us.
+/// How long a request waits for its key, however busy the fetcher is: shorter than these providers wait for us.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
-/// Fetches and keeps keys. Clones share it.
+/// Fetches and caches keys. Clones share the same cache.
 #[derive(Clone)]
 pub struct KeyFetcher(Arc<Inner>);
 
@@ -42,18 +42,18 @@ struct Inner {
     sources: Mutex<HashMap<SourceName, Arc<SourceKeys>>>,
 }
 
-/// How a fetch ended.
+/// The result of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The key is here.
+    /// The key is available.
     Known,
-    /// The sender has no such key.
+    /// The provider has no such key.
     Unknown,
-    /// It cannot be fetched now.
+    /// The key cannot be fetched now.
     Unavailable,
 }
 
-/// The keys of one source that are at hand, for one request.
+/// The available keys of one source, for one request.
 pub struct KeysAtHand<'a> {
     fetcher: &'a KeyFetcher,
     source: &'a SourceName,
@@ -61,10 +61,10 @@ pub struct KeysAtHand<'a> {
 }
 
 impl KeyFetcher {
-    /// A fetcher that finds hosts with `lookup`, or asks one server for everything.
+    /// A fetcher that resolves hosts with `lookup`, or asks one server for everything.
     ///
     /// # Errors
-    /// When no TLS can be set up.
+    /// When TLS cannot be set up.
     pub fn new(lookup: &Lookup, server: Option<KeyServer>, clock: Arc<dyn Clock>) -> Result<Self, TlsError> {
         Ok(Self(Arc::new(Inner {
             caller: Caller::new(lookup, server)?,
@@ -82,7 +82,7 @@ impl KeyFetcher {
         }
     }
 
-    /// Asks again for every key of the sources that stay: another configuration may ask other servers.
+    /// Makes the keys of the remaining sources be fetched again, because a new configuration may use other servers.
     pub fn reconfigure(&self, stays: impl Fn(&SourceName) -> bool) {
         let mut sources = self.0.sources.lock();
         sources.retain(|source, _| stays(source));
@@ -91,7 +91,7 @@ impl KeyFetcher {
         }
     }
 
-    /// Calls a URL that a proven request wants called, within the same limits; `Known` if it answers 2xx.
+    /// Calls a URL that a verified request asks for, within the same limits; `Known` if the response is 2xx.
     pub async fn confirm(&self, source: &SourceName, url: &str) -> Outcome {
         let keys = self.source(source);
         let Some(_place) = keys.trusted.free_place() else {
@@ -103,7 +103,7 @@ impl KeyFetcher {
         }
     }
 
-    /// Fetches a key, unless someone does already; then this waits for what comes of it.
+    /// Fetches a key, or waits for a fetch of it that is already in progress.
     pub async fn fetch(&self, source: &SourceName, request: KeyRequest) -> Outcome {
         let keys = self.source(source);
         let known = keys.cache.lock().outcome(&request.key_id, self.0.clock.elapsed());
@@ -119,7 +119,7 @@ impl KeyFetcher {
         }
     }
 
-    /// The call for a key, which may be in progress. Nothing if there is no place for one.
+    /// The call for a key, which may already be in progress. `None` if there is no room for it.
     fn call(&self, source: &SourceName, keys: &Arc<SourceKeys>, request: KeyRequest) -> Option<SharedFetch> {
         let lane = keys.lane(&request);
         let key_id = request.key_id.clone();
@@ -151,7 +151,7 @@ impl KeyFetcher {
             Err(fault) => fault,
         };
         if matches!(fault, FetchError::Credentials) {
-            // An access token that was withdrawn before its time is asked for again.
+            // The access token was revoked before it expired, so a new one has to be requested.
             cache.forget_tokens();
         }
         let outcome = match fault.outcome() {
@@ -185,7 +185,7 @@ impl KeyFetcher {
 }
 
 impl KeysAtHand<'_> {
-    /// Notes that these keys have proven a request.
+    /// Records that these keys have verified a request.
     pub fn proved(&self) {
         let used = self.used.lock();
         if !used.is_empty() {
@@ -199,7 +199,7 @@ impl Keys for KeysAtHand<'_> {
         let keys = self.fetcher.source(self.source);
         let found = keys.cache.lock().get(key_id, self.fetcher.0.clock.elapsed())?;
         if let Some(request) = found.refresh {
-            // No one waits for it.
+            // No one waits for the result.
             let _ = self.fetcher.call(self.source, &keys, request);
         }
         self.used.lock().push(key_id.to_owned());

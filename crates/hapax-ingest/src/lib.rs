@@ -1,7 +1,8 @@
-//! The ingest listener: `POST /in/<source>`, from raw bytes to an answer that means *durable*.
+//! The ingest listener: `POST /in/<source>`, from raw bytes to a response that means *durable*.
 //!
-//! This is the hot path: plain hyper, no router, no parsing beyond what the source's rule names. What is accepted is
-//! written by the engine's own loop; this future only waits for the answer, so a client that hangs up tears nothing.
+//! This is the hot path: plain hyper, no router, and no parsing beyond the fields that the source's rule names. The
+//! engine's own loop writes accepted events. This future only waits for the result, so a client that disconnects
+//! interrupts nothing.
 
 mod answer;
 mod body;
@@ -50,7 +51,7 @@ use keys::KeyFetcher;
 use refusal_rate::RefusalRate;
 pub use source::{AckStatus, PublicUrl, Source, Sources};
 
-/// What stands before a source's name in a path.
+/// The path before a source's name.
 const PREFIX: &str = "/in/";
 
 /// The service behind the ingest listener. Clones share it.
@@ -72,23 +73,16 @@ struct Inner {
     tracer: Tracer,
 }
 
-/// What the ingest service is made of.
+/// The components of the ingest service.
 pub struct Parts {
-    /// Takes what was verified.
     pub engine: Engine,
-    /// Who may send.
     pub sources: Sources,
-    /// Counts.
     pub metrics: Arc<Metrics>,
-    /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
     pub random: Arc<dyn Random>,
-    /// Everything has a limit.
     pub limits: Limits,
-    /// Fetches the keys that senders publish.
+    /// Fetches the keys that providers publish.
     pub keys: KeyFetcher,
-    /// Writes spans down.
     pub tracer: Tracer,
 }
 
@@ -114,7 +108,6 @@ impl<S> IngestService for S where
 }
 
 impl Ingest {
-    /// Puts the service together.
     pub fn new(parts: Parts) -> Self {
         let budget = Budget::new(&parts.limits, parts.sources.count());
         Self(Arc::new(Inner {
@@ -133,7 +126,7 @@ impl Ingest {
         }))
     }
 
-    /// What a listener serves.
+    /// The service for a listener.
     pub fn service(&self) -> impl IngestService {
         let inner = Arc::clone(&self.0);
         service_fn(move |request| {
@@ -142,7 +135,7 @@ impl Ingest {
         })
     }
 
-    /// Serves these sources from the next request on; requests that run go on with what they found.
+    /// Uses these sources from the next request on. Requests in progress continue with the old ones.
     pub fn reconfigure(&self, sources: Sources) {
         self.0
             .keys
@@ -152,7 +145,7 @@ impl Ingest {
     }
 }
 
-/// A request that was read and judged.
+/// A request that was read and verified.
 struct VerifiedRequest {
     head: Head,
     body: Bytes,
@@ -161,7 +154,7 @@ struct VerifiedRequest {
 }
 
 impl VerifiedRequest {
-    /// Whether someone proved who they are. A handshake may come from anyone.
+    /// Whether the request is authenticated. A handshake may come from anyone.
     const fn is_proven(&self) -> bool {
         match self.verification {
             Verification::Events(_) | Verification::Confirmation(_) => true,
@@ -170,10 +163,10 @@ impl VerifiedRequest {
     }
 }
 
-/// An answer for good.
+/// A request with a successful response.
 struct HandledRequest {
     answer: HttpResponse,
-    /// The first event that it is about.
+    /// The request's first event.
     event: Option<EventId>,
 }
 
@@ -196,7 +189,7 @@ impl Inner {
                 return problem.into_response();
             }
         };
-        // The time of arrival is that of the head: a slow body must not make a fresh signature old.
+        // A request arrives with its head: a slow body must not make a fresh signature expire.
         let received_at = self.clock.now();
         let method = request.method().clone();
         let mut journey = self.journey(&request, received_at);
@@ -223,7 +216,7 @@ impl Inner {
             }
             Err(problem) => {
                 self.count(&source, &problem, received_at);
-                // What is held back is counted, and not written down: a flood must not fill the log.
+                // Delayed refusals are counted but not logged, so that a flood cannot fill the log.
                 if held_back.is_zero() {
                     log(&source, &problem);
                 }
@@ -239,11 +232,11 @@ impl Inner {
         answer
     }
 
-    /// How long an answer waits that no one has proven to deserve.
+    /// How long to delay the response to a request that is not authenticated.
     fn held_back(&self, verified: &Result<VerifiedRequest, Problem>, peer: Peer, share: &Share) -> Duration {
         let is_strange = match verified {
             Ok(verified) => !verified.is_proven(),
-            // A genuine request that is not usable is 400, and so is a client that hung up.
+            // A genuine but unusable request is 400, and so is a client that disconnected.
             Err(problem) => problem.status() != StatusCode::BAD_REQUEST,
         };
         if is_strange {
@@ -263,7 +256,7 @@ impl Inner {
         let name = path
             .strip_prefix(PREFIX)
             .ok_or_else(|| refused::unknown_path(path))?;
-        // Some senders end every URL with a slash. What they signed is the URL as they called it.
+        // Some providers append a slash to every URL. They sign the URL as they call it.
         let name = name.strip_suffix('/').unwrap_or(name);
         self.sources
             .load()
@@ -271,7 +264,7 @@ impl Inner {
             .ok_or_else(|| refused::unknown_source(name))
     }
 
-    /// Reads a request and says what it is. All of it may come from a stranger.
+    /// Reads and verifies a request. All of it may come from an attacker.
     async fn verified(
         &self,
         source: &Source,
@@ -292,7 +285,7 @@ impl Inner {
         reading.check_announced(&incoming).map_err(refused)?;
         self.check_head(source, &head, received_at)?;
         let body = reading.read(incoming, share).await.map_err(refused)?;
-        // From here on the sender waits for us.
+        // From here on, the provider waits for us.
         let deadline = Deadline::of(source);
         let verification = self.verify(source, &head, &body, received_at, deadline).await?;
         Ok(VerifiedRequest {
@@ -303,8 +296,8 @@ impl Inner {
         })
     }
 
-    /// Takes what was judged: identify, accept, answer. The share is held until the answer: what waits to be written
-    /// counts too.
+    /// Processes a verified request: identify, accept, respond. The share is held until the response, because events
+    /// that wait to be written count too.
     async fn take(
         &self,
         source: &Source,
@@ -364,8 +357,8 @@ impl Inner {
         })
     }
 
-    /// Takes events in. Where the store does not answer in time, the sender gets 503 and delivers again; what the store
-    /// has written by then is found.
+    /// Accepts events. If the store does not answer in time, the provider gets 503 and retries. Events that the store
+    /// has written by then are recognised.
     async fn accept(
         &self,
         arrivals: Vec<IncomingEvent>,
@@ -381,14 +374,14 @@ impl Inner {
         match deadline.keep(&mut accepting).await {
             Ok(answer) => answer.map_err(|refusal| refused::refusal(&refusal)),
             Err(problem) => {
-                // It still waits to be written, and its bytes count until it was.
+                // The events still wait to be written, and their bytes count until they are.
                 tokio::spawn(accepting);
                 Err(problem)
             }
         }
     }
 
-    /// Waits for the work. Everything is durable already: whatever is answered, nothing is lost.
+    /// Waits for the deliveries. All events are already durable, so nothing is lost, whatever the response.
     async fn until_processed(
         &self,
         accepted: &[Accepted],
@@ -403,7 +396,8 @@ impl Inner {
         }
     }
 
-    /// A URL that is wrong by a letter is a common mistake; what else is asked for on this port is noise.
+    /// A misspelt source name is a common mistake and is recorded. Other unknown paths on this port are noise and only
+    /// counted.
     fn note_stranger(&self, problem: &Problem) {
         self.metrics.rejected(UNKNOWN_SOURCE, problem.code());
         if problem.code() == refused::UNKNOWN_SOURCE_CODE {

@@ -1,8 +1,8 @@
-//! How often strangers are refused: beyond a rate, the answers to one peer are held back, and its large bodies wait.
+//! Limits refusals. Beyond a rate, responses to the peer are delayed, and its large bodies have to wait.
 //!
-//! A flood of requests without a right signature then costs the attacker a connection for each of them for seconds, and
-//! us next to nothing. No one is refused for it: a well-signed delivery from the same address, perhaps that of a proxy, is
-//! verified and answered as ever.
+//! A flood of requests without a valid signature then costs the attacker a connection per request for seconds, and
+//! costs us almost nothing. No request is refused because of it: a correctly signed one from the same address, which
+//! may be a proxy's, is verified and answered as usual.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,25 +15,26 @@ use super::Limits;
 use hapax_listen::Peer;
 use hapax_listen::debt::Debt;
 
-/// What may be owed before anyone waits: a sender with a wrong secret is no flood.
+/// How much a peer may owe before it has to wait: a source with a wrong secret is not a flood.
 const CREDIT: Duration = Duration::from_secs(2);
-/// The most that is owed: this long after a flood has ended, its peer is as good as any.
+/// The most that a peer can owe. This long after a flood has ended, its peer is treated like any other.
 const OWED_MAX: Duration = Duration::from_secs(60);
-/// How long an answer is held back at most. Few senders wait longer.
+/// The longest delay of a response. Few providers wait longer.
 const HELD_BACK_MAX: Duration = Duration::from_secs(2);
-/// Bytes a second of one peer's bodies that may be read in vain: each is copied and hashed.
+/// Bytes per second of one peer's bodies that may be read in vain: each is copied and hashed.
 const BYTES_PER_SECOND: u32 = 4 << 20;
-/// Peers that are remembered one by one; beyond that, the others share one debt.
+/// The most peers that are tracked individually. Beyond that, the others share one debt.
 const PEERS_MAX: usize = 10_000;
 
-/// What each peer owes.
+/// The debts of all peers.
 #[derive(Debug)]
 pub(super) struct RefusalRate {
     per_second: f64,
     debts: Mutex<HashMap<IpAddr, Debts>>,
 }
 
-/// What one peer owes. Refusals alone make no large body wait, since someone else's may come from the same address.
+/// The debts of one peer. Refusals alone do not delay large bodies, because another client's may come from the same
+/// address.
 #[derive(Clone, Copy, Debug, Default)]
 struct Debts {
     refusals: Debt,
@@ -48,7 +49,7 @@ impl RefusalRate {
         }
     }
 
-    /// Charges a peer for a refusal, and for what was read of its body. Says how long to hold the answer back.
+    /// Charges a peer for a refusal and for the bytes read of its body. Returns how long to delay the response.
     pub(super) fn charge(&self, peer: Peer, body_bytes: usize, now: Instant) -> Duration {
         let refusal = Duration::from_secs_f64(1.0 / self.per_second);
         let bytes = Duration::from_secs(body_bytes as u64) / BYTES_PER_SECOND;
@@ -68,7 +69,7 @@ impl RefusalRate {
     }
 }
 
-/// The peer itself, or where there are too many the one that stands for the rest.
+/// The peer itself, or if there are too many, the entry that stands for the rest.
 fn remembered(debts: &mut HashMap<IpAddr, Debts>, peer: IpAddr, now: Instant) -> IpAddr {
     if debts.len() >= PEERS_MAX && !debts.contains_key(&peer) {
         debts.retain(|_, owed| !(owed.refusals.owed(now) + owed.bytes.owed(now)).is_zero());
@@ -110,7 +111,7 @@ mod tests {
         }
         assert_eq!(rate.charge(peer(1), 0, now), HELD_BACK_MAX);
         assert_eq!(rate.wait(peer(1), now), Duration::ZERO);
-        // No one else notices.
+        // Other peers are not affected.
         assert_eq!(rate.charge(peer(2), 0, now), Duration::ZERO);
         let later = now + OWED_MAX;
         assert_eq!(rate.charge(peer(1), 0, later), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! From a refusal to its problem document: the only place where the ingest port's error codes are made.
+//! Maps refusals to problem documents: the only place where the ingest port's error codes are defined.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::body::BodyError;
 use crate::handover::NotTaken;
 use hapax_api::problem::Problem;
 
-/// The code of a name that no source has.
+/// The code for a name that no source has.
 pub(super) const UNKNOWN_SOURCE_CODE: &str = "unknown_source";
 /// The methods of `/in/<source>`.
 const METHODS: &str = "POST";
-/// When to ask again how the work ended.
+/// When to retry while deliveries are still in progress.
 const IN_FLIGHT_RETRY: Duration = Duration::from_secs(2);
-/// When a key may be there that could not be fetched.
+/// When to retry after a key could not be fetched.
 const KEY_RETRY: Duration = Duration::from_secs(5);
-/// Characters of a stranger's text that an answer repeats.
+/// Characters of a client's input that a response repeats.
 const ECHO_CHARS_MAX: usize = 100;
 
 pub(super) fn unknown_path(path: &str) -> Problem {
@@ -47,7 +47,7 @@ pub(super) fn unknown_source(name: &str) -> Problem {
     )
 }
 
-/// Someone whose address the source's `allow_from` does not name.
+/// The client's address is not in the source's `allow_from`.
 pub(super) fn address_not_allowed(from: IpAddr) -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
@@ -109,7 +109,7 @@ fn too_slow(detail: String) -> Problem {
     )
 }
 
-/// There is no memory for this body now.
+/// There is currently no memory for this body.
 pub(super) fn no_room() -> Problem {
     Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -137,7 +137,7 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
     )
 }
 
-/// A genuine signature with another body than it came with first.
+/// A genuine signature with a different body than on its first arrival.
 pub(super) fn transmission_reused(id: &str) -> Problem {
     Problem::new(
         StatusCode::UNAUTHORIZED,
@@ -151,7 +151,7 @@ pub(super) fn transmission_reused(id: &str) -> Problem {
     )
 }
 
-/// A secret that was handed over and not taken.
+/// A secret in a handshake was not accepted.
 pub(super) fn not_taken(error: &NotTaken) -> Problem {
     match error {
         NotTaken::NoRegistration => Problem::new(
@@ -164,7 +164,7 @@ pub(super) fn not_taken(error: &NotTaken) -> Problem {
     }
 }
 
-/// A sender whose own URL had to be called first.
+/// A URL of the provider had to be called first, and the call failed.
 pub(super) fn confirmation_failed(why: &str) -> Problem {
     Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -175,7 +175,7 @@ pub(super) fn confirmation_failed(why: &str) -> Problem {
     .retry_after(IN_FLIGHT_RETRY)
 }
 
-/// Nothing is said about the signature: the sender delivers again, and by then the key may be there.
+/// This says nothing about the signature. The provider retries, and by then the key may be available.
 pub(super) fn key_unavailable(key_id: &str) -> Problem {
     Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -189,7 +189,7 @@ pub(super) fn key_unavailable(key_id: &str) -> Problem {
     .retry_after(KEY_RETRY)
 }
 
-/// The sender delivers again, and that makes the next attempt.
+/// The provider retries, and that triggers the next attempt.
 pub(super) fn handler_failed() -> Problem {
     of_kind(
         HANDLER_FAILED,
@@ -213,7 +213,7 @@ pub(super) fn store_unavailable() -> Problem {
     .retry_after(IN_FLIGHT_RETRY)
 }
 
-/// The store did not answer before the sender would stop listening.
+/// The store did not answer before the provider's timeout.
 pub(super) fn store_silent(within: Duration) -> Problem {
     of_kind(
         STORE_UNAVAILABLE,
@@ -225,7 +225,7 @@ pub(super) fn store_silent(within: Duration) -> Problem {
     .retry_after(IN_FLIGHT_RETRY)
 }
 
-/// As the library answers, which does the same inside a service.
+/// The same response as from the library, which does the same inside a service.
 fn of_kind(kind: Kind, detail: &str) -> Problem {
     let status = StatusCode::from_u16(kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     Problem::new(status, kind.code, kind.title, detail)
@@ -253,7 +253,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             "too many deliveries wait to be written; nothing was kept, deliver it again",
         )
         .retry_after(*retry_after),
-        // What is wrong with the store is for the log, not for anyone who sends.
+        // Details of a store failure belong in the log, not in a response.
         Refusal::Unavailable {
             retry_after,
             message: _,

@@ -1,4 +1,4 @@
-//! The sources that may send: for each its verifier and how it wants to be answered, compiled once.
+//! The configured sources: for each, its verifier and how it is answered, compiled once.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,42 +18,40 @@ use hapax_telemetry::{Metrics, SourceMeter};
 
 use super::refused;
 
-/// How long the store may keep a sender waiting: few wait longer for an answer.
+/// How long the store may delay a response: few providers wait longer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// One source.
 #[derive(Debug)]
 pub struct Source {
-    /// Its name, the last part of its path.
+    /// The last segment of the source's path.
     pub name: SourceName,
-    /// Where its ids are unique.
+    /// The scope in which its event ids are unique.
     pub scope: Scope,
-    /// Says whether a request is genuine, and which event it is.
+    /// Verifies requests and identifies their events.
     pub verifier: Arc<Verifier>,
-    /// The same with what its sender handed over, where it does so.
+    /// The same with the secrets from handshakes, if the provider sends any.
     pub handed: Option<HandedSecrets>,
-    /// What its sender insists on in answers.
+    /// The provider's requirements for responses.
     pub answer: AnswerRule,
-    /// The status of an answer to a new event.
+    /// The response status for a new event.
     pub ack_status: AckStatus,
-    /// When an event is answered.
+    /// When a request is answered.
     pub ack: Ack,
-    /// A delivery that has arrived in full is answered within this time, whatever the store does.
+    /// A request that has arrived in full is answered within this time, regardless of the store.
     pub answer_within: Duration,
-    /// Bytes of a body; more is refused.
+    /// The largest body, in bytes.
     pub body_limit: u64,
-    /// Until when an event is also looked up under the id that the rule before gave it.
+    /// Until when events are also looked up under their id by the previous rule.
     pub earlier_ids_until: Option<Timestamp>,
-    /// Where its sender sees us.
+    /// The URL that the provider calls.
     pub public_url: PublicUrl,
-    /// Where its requests may come from; anywhere without it.
+    /// The networks that requests may come from; `None` allows any.
     pub allow_from: Option<config::AllowFrom>,
-    /// Counts.
     pub meter: Arc<SourceMeter>,
 }
 
 impl Source {
-    /// Refuses whoever may not send.
+    /// Refuses a peer that `allow_from` does not include.
     pub(super) fn check_peer(&self, peer: Peer) -> Result<(), Problem> {
         match &self.allow_from {
             Some(allowed) if !allowed.allows(peer.0) => Err(refused::address_not_allowed(peer.0)),
@@ -62,29 +60,27 @@ impl Source {
     }
 }
 
-/// Where a sender sees us. Only what is configured counts: a `Host` header is the sender's own word.
+/// The URL that a provider calls. Only the configured one counts, because the client controls the `Host` header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PublicUrl {
-    /// No one said.
+    /// Not configured.
     #[default]
     Unknown,
-    /// The service's, without a slash at its end; the path is that of the request, as it was called.
+    /// The service's URL, without a trailing slash. The path is that of the request, as called.
     Service(String),
-    /// The source's own: a proxy in between changes the path.
+    /// The source's own URL, for a proxy that changes the path.
     Source(String),
 }
 
-/// How a new event is answered.
+/// The status of the response to a new event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckStatus {
-    /// 200.
     #[default]
     Ok,
-    /// 202.
     Accepted,
 }
 
-/// All of them, by name.
+/// All sources, by name.
 #[derive(Debug, Default)]
 pub struct Sources(HashMap<Box<str>, Arc<Source>>);
 
@@ -119,24 +115,22 @@ impl Sources {
         sources.collect()
     }
 
-    /// All of them, in no order.
+    /// All sources, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Source>> {
         self.0.values()
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The source with this name.
     pub fn get(&self, name: &str) -> Option<Arc<Source>> {
         self.0.get(name).cloned()
     }
 }
 
-/// In time for the sender to hear it: within four fifths of its own timeout, where that is known. An `ack_timeout` of
-/// the operator's own that is longer is kept.
+/// Early enough for the provider to receive the response: within four fifths of its timeout, if that is known. A longer
+/// `ack_timeout` takes precedence.
 fn answer_within(source: &config::Source) -> Duration {
     let senders = source
         .provider
@@ -159,7 +153,7 @@ impl FromIterator<Source> for Sources {
 }
 
 impl Source {
-    /// The verifier with every secret that is known here.
+    /// The verifier with every secret that this replica knows.
     pub(super) fn verifier(&self) -> Arc<Verifier> {
         match &self.handed {
             Some(handed) => handed.verifier(),
@@ -167,7 +161,7 @@ impl Source {
         }
     }
 
-    /// The public URL of a request, for senders that sign it; empty if it is not configured.
+    /// The public URL of a request, for providers that sign it; empty if it is not configured.
     pub(super) fn url(&self, uri: &Uri) -> Cow<'static, str> {
         match &self.public_url {
             PublicUrl::Unknown => Cow::Borrowed(""),

@@ -1,7 +1,8 @@
-//! Transmissions whose body is not signed, such as PayPal's: the first body that comes with one is the only one.
+//! Transmissions whose body is not signed, such as PayPal's: only the first body that arrives with a transmission is
+//! accepted.
 //!
-//! The store keeps the binding, so that it holds on every replica and across restarts. It is durable before the events are
-//! accepted: where a process ends in between, the sender repeats the same body, and that fits.
+//! The store keeps the binding, so that it holds on every replica and across restarts. It is durable before the events
+//! are accepted: if a process ends in between, the provider sends the same body again, and that matches.
 
 use std::time::Duration;
 
@@ -13,11 +14,11 @@ use hapax_verify::Transmission;
 use super::{Inner, Source, refused};
 use hapax_api::problem::Problem;
 
-/// Clocks of replicas differ: a binding is kept for longer than any of them accepts the transmission.
+/// Replicas' clocks differ, so a binding is kept for longer than any of them accepts the transmission.
 const CLOCKS_DIFFER_MAX: Duration = Duration::from_secs(3600);
 
 impl Inner {
-    /// Refuses a body that is not the one that came with the transmission first.
+    /// Refuses a body that differs from the first one that arrived with the transmission.
     pub(super) async fn bind(
         &self,
         source: &Source,

@@ -1,5 +1,5 @@
-//! What a request is: by its source's verifier, and again with keys that had to be fetched, or where the store may know a
-//! secret that this replica does not.
+//! Verifies a request with its source's verifier, and again with keys that had to be fetched, or with secrets that the
+//! store has and this replica does not know yet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use super::keys::Outcome;
 use super::{Deadline, Inner, Source, refused};
 use hapax_api::problem::Problem;
 
-/// What may have to be fetched for one request: PayPal's certificate, an access token, and what it says of the signature.
+/// The most fetches for one request: PayPal's certificate, an access token, and PayPal's answer about the signature.
 const KEYS_MAX: usize = 3;
-/// How long all of it may take together: shorter than these senders wait for us.
+/// How long all of them together may take: shorter than these providers wait for us.
 const KEYS_WAIT_MAX: Duration = Duration::from_secs(8);
 
-/// Refuses what is neither a delivery nor a handshake of any sender before its body is read.
+/// Refuses a request that can be neither a delivery nor a handshake before its body is read.
 pub(super) fn check_method(method: &Method) -> Result<(), Problem> {
     match *method {
         Method::POST | Method::GET | Method::HEAD | Method::OPTIONS => Ok(()),
@@ -30,7 +30,7 @@ pub(super) fn check_method(method: &Method) -> Result<(), Problem> {
 }
 
 impl Inner {
-    /// Refuses a request that lacks its proof before its body is read: none could make it genuine.
+    /// Refuses a request without its proof before its body is read, because no body could make it genuine.
     pub(super) fn check_head(
         &self,
         source: &Source,
@@ -86,7 +86,7 @@ impl Inner {
             self.explain(rejection, source, head, body, received_at);
         }
         match verification {
-            // A look at the URL is no delivery, whatever it carries.
+            // A request that only probes the URL is not a delivery, whatever it contains.
             Ok(Verification::Events(_)) if !source.verifier.delivers_by(head.method.as_str()) => {
                 Err(refused::method_not_allowed(&head.method))
             }
@@ -95,7 +95,6 @@ impl Inner {
         }
     }
 
-    /// Fetches a key that a signature names.
     async fn fetch(&self, source: &Source, key: KeyRequest, until: Instant) -> Result<(), Problem> {
         let key_id = key.key_id.clone();
         match timeout_at(until, self.keys.fetch(&source.name, key)).await {
@@ -105,7 +104,7 @@ impl Inner {
         }
     }
 
-    /// A verifier with what other replicas were handed, where senders hand secrets over.
+    /// A verifier with the secrets that other replicas have received; `None` if the provider does not send any.
     async fn newer_verifier(&self, source: &Source) -> Result<Option<Arc<Verifier>>, Problem> {
         let Some(handed) = &source.handed else {
             return Ok(None);
@@ -118,7 +117,7 @@ impl Inner {
             .map_err(|_| refused::store_unavailable())
     }
 
-    /// Finds out why a request is refused, for the log, if it was not done just now.
+    /// Diagnoses why a request is refused, for the log, unless another diagnosis was made just before.
     fn explain(
         &self,
         rejection: &Rejection,
@@ -145,13 +144,13 @@ impl Inner {
     }
 }
 
-/// What a rejected request hears.
+/// The problem for a rejected request.
 fn refusal(source: &Source, head: &Parts, rejection: &Rejection) -> Problem {
     let is_handshake = matches!(rejection, Rejection::HandshakeRefused { .. });
     if is_handshake || source.verifier.delivers_by(head.method.as_str()) {
         refused::rejection(rejection)
     } else {
-        // Neither a delivery nor a handshake: say which methods are right.
+        // Neither a delivery nor a handshake: the response lists the allowed methods.
         refused::method_not_allowed(&head.method)
     }
 }

@@ -1,4 +1,5 @@
-//! One source's handed-over secrets: taken, looked up again when none matches, and compiled into its verifier.
+//! The secrets that one source received in handshakes: accepted, looked up again when none matches, and compiled into
+//! its verifier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,38 +15,36 @@ use super::SECRET_PREFIX;
 use hapax_config::Source;
 use hapax_engine::registration::{REGISTRATION, open_until};
 
-/// How long a source is not looked up again in the store: whoever sends wrong signatures must not make it work.
+/// The minimum time between lookups of a source in the store, so that wrong signatures cannot put load on it.
 const LOOK_UP_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many requests wait for that: each keeps its body this long, and anyone can send a wrong signature. More are judged
-/// by what is known, and a sender that is refused so delivers again.
+/// The most requests that wait for a lookup: each keeps its body for this long, and anyone can send a wrong signature.
+/// Further requests are verified with the known secrets, and a provider that is refused for this reason retries.
 const WAITING_MAX: usize = 8;
 
-/// The secrets that a source was handed, as far as this replica knows.
+/// The secrets that a source received in handshakes, as far as this replica knows.
 pub struct HandedSecrets {
     source: Source,
     verifier: ArcSwap<Verifier>,
     waiting: Semaphore,
-    /// Held while someone looks, so that the others wait.
+    /// Locked during a lookup, so that other requests wait.
     looked_up_at: Mutex<Option<Duration>>,
 }
 
-/// Why a secret was not taken.
+/// Why a secret was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
-    /// No one asked for one.
     #[error(
         "no registration is open for this source, and anybody could hand over a secret; open one with `hapax register` \
          and create the webhook while it is open"
     )]
     NoRegistration,
-    /// It could not be stored.
     #[error("the secret could not be stored")]
     Store(#[from] Error),
 }
 
 impl HandedSecrets {
-    /// Of this source, which begins with the secrets that are configured. `None` where its sender hands none over.
+    /// Starts with the configured secrets. `None` if the provider does not send its secret in a handshake.
     pub fn new(source: &Source) -> Option<Self> {
         if !source.hands_secrets_over() {
             return None;
@@ -58,12 +57,13 @@ impl HandedSecrets {
         })
     }
 
-    /// The verifier with all that is known.
+    /// The verifier with all known secrets.
     pub fn verifier(&self) -> Arc<Verifier> {
         self.verifier.load_full()
     }
 
-    /// Takes a secret over, if a registration is open. When this returns, it is durable and every replica finds it.
+    /// Accepts a secret if a registration is open. When this returns, the secret is durable and every replica can find
+    /// it.
     pub async fn take(&self, store: &dyn Backend, secret: &str, now: Timestamp) -> Result<(), NotTaken> {
         let name = &self.source.name;
         let states = store.source_states().await?;
@@ -71,7 +71,7 @@ impl HandedSecrets {
             .filter(|until| now < *until)
             .ok_or(NotTaken::NoRegistration)?;
         let state = self.state(secret, now);
-        // Of two senders at once, one takes the registration.
+        // Of two concurrent handshakes, only one uses the registration.
         if !store.take_source_state(name, REGISTRATION, Some(state)).await? {
             return Err(NotTaken::NoRegistration);
         }
@@ -82,8 +82,8 @@ impl HandedSecrets {
         Ok(())
     }
 
-    /// The verifier with what other replicas were handed until now. Whoever comes in the pause after a look into the
-    /// store waits for the next one, together with all others: a secret may have been handed over in between.
+    /// The verifier with the secrets that other replicas have received so far. Requests that arrive in the pause after
+    /// a lookup wait for the next one together, because a secret may have been stored in between.
     pub async fn look_up(&self, store: &dyn Backend, clock: &dyn Clock) -> Result<Arc<Verifier>, Error> {
         let Ok(_waiting) = self.waiting.try_acquire() else {
             return Ok(self.verifier());
@@ -122,14 +122,14 @@ impl HandedSecrets {
     fn state(&self, secret: &str, now: Timestamp) -> SourceState {
         SourceState {
             source: self.source.name.clone(),
-            // Zero-padded, so that names are in the order of time.
+            // Zero-padded, so that names sort by time.
             name: format!("{SECRET_PREFIX}{:020}", now.as_micros()),
             value: secret.as_bytes().to_vec(),
         }
     }
 }
 
-/// The secrets of a source, newest first.
+/// A source's secrets, newest first.
 fn secrets_of<'a>(
     states: &'a [SourceState],
     source: &'a SourceName,
@@ -138,7 +138,7 @@ fn secrets_of<'a>(
     states.filter(move |state| state.source == *source && state.name.starts_with(SECRET_PREFIX))
 }
 
-/// The oldest secrets, which make room for a new one.
+/// The oldest secrets, which are removed to make room for a new one.
 fn too_many<'a>(states: &'a [SourceState], source: &'a SourceName) -> impl Iterator<Item = &'a SourceState> {
     secrets_of(states, source).skip(SECRETS_MAX - 1)
 }

@@ -1,8 +1,9 @@
-//! What one source's sender was asked for: its keys, its answers, and the ids that it has no key for. A bounded number of
-//! each, for a bounded time.
+//! A source's cache: the keys and answers that were fetched from the provider, and the ids for which it has no key. The
+//! number of each is limited, and so is the time.
 //!
-//! A key that has proven a request is *trusted*: it is fetched again before it expires, it outlives a server that cannot be
-//! reached, and it is the last to go where there is no room. Strangers can name keys, but they cannot sign with them.
+//! A key that has verified a request is *trusted*: it is fetched again before it expires, it remains usable while the
+//! server cannot be reached, and it is the last to be evicted. Anyone can name a key, but only the provider can sign
+//! with it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,30 +13,31 @@ use serde::Deserialize;
 
 use super::Outcome;
 
-/// How many keys and answers are kept.
+/// The most keys and answers in the cache.
 const KEPT_MAX: usize = 512;
-/// How many ids without a key are remembered.
+/// The most ids without a key that are remembered.
 const UNKNOWN_MAX: usize = 256;
-/// How long a key counts after it was fetched: senders withdraw keys, and that has to be noticed.
+/// How long a key is valid after it was fetched. Providers revoke keys, and that has to be noticed.
 const KEPT_FOR: Duration = Duration::from_secs(3600);
-/// For how long a trusted key counts after it was fetched, at most, while its sender's server fails.
+/// The longest that a trusted key is valid after it was fetched, while the provider's server fails.
 const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
-/// How long a failed refresh is not tried again. The key counts for twice as long, so that no request waits for the next.
+/// How long to wait after a failed refresh. The key is valid for twice as long, so that no request has to wait for the
+/// next one.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-/// How long an id without a key is not asked for again.
+/// How long an id without a key is not requested again.
 const UNKNOWN_FOR: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(super) struct Cache {
     kept: HashMap<String, Kept>,
-    /// Until when an id is known to have no key.
+    /// Ids without a key, and until when each is remembered.
     unknown: HashMap<String, Duration>,
 }
 
 #[derive(Clone)]
 struct Kept {
     bytes: Vec<u8>,
-    /// What it was asked for with, to ask again.
+    /// The request that fetched it, to repeat it.
     request: KeyRequest,
     fetched_at: Duration,
     refresh_at: Duration,
@@ -43,16 +45,16 @@ struct Kept {
     is_trusted: bool,
 }
 
-/// A key that counts.
+/// A valid key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) bytes: Vec<u8>,
-    /// What to ask now, so that it is fresh before it expires.
+    /// The request to make now, to refresh the key before it expires.
     pub(super) refresh: Option<KeyRequest>,
 }
 
 impl Cache {
-    /// What is known about an id, if anything.
+    /// The known outcome for an id, if any.
     pub(super) fn outcome(&self, key_id: &str, now: Duration) -> Option<Outcome> {
         let counts = |kept: &Kept| now < kept.counts_until;
         if self.kept.get(key_id).is_some_and(counts) {
@@ -62,7 +64,7 @@ impl Cache {
         is_unknown.then_some(Outcome::Unknown)
     }
 
-    /// The key of an id. Says at most once in a while that it should be refreshed.
+    /// The key with an id. At most once per interval, it is returned with a request to refresh it.
     pub(super) fn get(&mut self, key_id: &str, now: Duration) -> Option<Found> {
         let kept = self.kept.get_mut(key_id)?;
         if now >= kept.counts_until {
@@ -78,7 +80,7 @@ impl Cache {
         })
     }
 
-    /// Notes that a genuine request was proven with these.
+    /// Records that these keys have verified a request.
     pub(super) fn trust<'a>(&mut self, key_ids: impl IntoIterator<Item = &'a String>) {
         for key_id in key_ids {
             if let Some(kept) = self.kept.get_mut(key_id) {
@@ -87,12 +89,12 @@ impl Cache {
         }
     }
 
-    /// Whether a genuine request was proven with it before, even if it no longer counts.
+    /// Whether the key has verified a request before, even if it is no longer valid.
     pub(super) fn is_trusted(&self, key_id: &str) -> bool {
         self.kept.get(key_id).is_some_and(|kept| kept.is_trusted)
     }
 
-    /// Keeps what a sender answered.
+    /// Stores a provider's response.
     pub(super) fn put(&mut self, request: &KeyRequest, bytes: Vec<u8>, now: Duration) {
         self.unknown.remove(&request.key_id);
         if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(&request.key_id) {
@@ -110,7 +112,7 @@ impl Cache {
         self.kept.insert(request.key_id.clone(), kept);
     }
 
-    /// Notes that a sender has no such key (any more).
+    /// Records that the provider has no such key, or no longer has it.
     pub(super) fn put_unknown(&mut self, key_id: &str, now: Duration) {
         self.kept.remove(key_id);
         if self.unknown.len() >= UNKNOWN_MAX && !self.unknown.contains_key(key_id) {
@@ -119,8 +121,8 @@ impl Cache {
         self.unknown.insert(key_id.to_owned(), now + UNKNOWN_FOR);
     }
 
-    /// Lets a trusted key count for a little longer, because its sender's server failed. Not one that came from elsewhere,
-    /// nor for longer than [`STALE_FOR`]. Says whether the key counts.
+    /// Extends the validity of a trusted key, because the provider's server failed. Not for a key that came from
+    /// another URL, and not beyond [`STALE_FOR`]. Returns whether the key is valid.
     pub(super) fn extend(&mut self, request: &KeyRequest, now: Duration) -> bool {
         let Some(kept) = self.kept.get_mut(&request.key_id) else {
             return false;
@@ -135,13 +137,13 @@ impl Cache {
         now < kept.counts_until
     }
 
-    /// Forgets the tokens that the sender is asked with.
+    /// Forgets the access tokens for the provider's API.
     pub(super) fn forget_tokens(&mut self) {
         self.kept.retain(|_, kept| kept.request.kind != KeyKind::Token);
     }
 
-    /// What is left after another configuration took effect, which may ask other servers: trusted keys, for the case that
-    /// they cannot be fetched again.
+    /// The cache after a reload, which may have changed the servers: only trusted keys, in case they cannot be fetched
+    /// again.
     pub(super) fn after_reload(&self) -> Self {
         let published = |kept: &&Kept| kept.is_trusted && kept.request.kind == KeyKind::Published;
         let expired = |kept: &Kept| Kept {
@@ -163,7 +165,7 @@ fn remove_least<V, K: Ord>(entries: &mut HashMap<String, V>, rank: impl Fn(&V) -
     }
 }
 
-/// How long it counts: an access token says so itself.
+/// How long a response is valid. An access token states its own lifetime.
 fn lifetime(request: &KeyRequest, bytes: &[u8]) -> Duration {
     #[derive(Deserialize)]
     struct Token {

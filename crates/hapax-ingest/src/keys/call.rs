@@ -1,5 +1,5 @@
-//! One call for a key: which hosts are called at all, which authorities may vouch for them, how much of an answer is
-//! read and for how long. Redirects are not followed.
+//! One call for a key: the hosts that may be called, the authorities that may certify them, and the limits on the size
+//! and duration of a response. Redirects are not followed.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use hapax_config::KeyServer;
 use hapax_outbound::client::{Client, TlsError};
 use hapax_outbound::lookup::Lookup;
 
-/// The largest answer that is read.
+/// The largest response, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// How long a call may take, connection and all: shorter than the most impatient of these senders waits.
+/// How long a call may take, including connecting: shorter than the shortest timeout of these providers.
 const CALL_TIMEOUT: Duration = Duration::from_secs(4);
-/// What Plaid says about the id of a key that it does not have.
+/// Plaid's error code for an unknown key id.
 const PLAID_UNKNOWN_KEY: &str = "INVALID_WEBHOOK_VERIFICATION_KEY_ID";
 
-/// Calls the senders' servers.
+/// Calls the providers' servers.
 pub(super) struct Caller {
     amazon: Client,
     paypal: Client,
@@ -30,7 +30,7 @@ pub(super) struct Caller {
     server: Option<(KeyServer, Client)>,
 }
 
-/// Why a call brought nothing.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
     #[error("its host is none that keys are fetched from")]
@@ -81,7 +81,8 @@ impl Caller {
         })
     }
 
-    /// A key. What is not a key is a failure, and not kept: a page of an overloaded server must not stand for one.
+    /// Fetches a key. Any other response is a failure and is not cached: an overloaded server's error page must not be
+    /// mistaken for a key.
     pub(super) async fn key(&self, request: &KeyRequest) -> Result<Vec<u8>, FetchError> {
         let bytes = self.call(&request.url, request.question.as_deref()).await?;
         let is_json = || serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
@@ -93,7 +94,7 @@ impl Caller {
         }
     }
 
-    /// The answer to a GET, or with a question to a POST.
+    /// The response to a GET, or to a POST if there is a question.
     pub(super) async fn call(&self, url: &str, question: Option<&Question>) -> Result<Bytes, FetchError> {
         let uri: Uri = url.parse().map_err(|_| FetchError::Host)?;
         let client = self.client_for(&uri).ok_or(FetchError::Host)?;
@@ -107,7 +108,7 @@ impl Caller {
             .map_err(|_| FetchError::Timeout)?
     }
 
-    /// Which authorities may vouch for a host; nothing for a host that is not called at all.
+    /// The client with the authorities that may certify a host; `None` for a host that must not be called.
     fn client_for(&self, uri: &Uri) -> Option<&Client> {
         let plain = uri.scheme_str() == Some("https") && uri.authority()?.as_str() == uri.host()?;
         if !plain {
@@ -167,7 +168,7 @@ fn request(uri: Uri, question: Option<&Question>) -> Result<Request<Full<Bytes>>
     Ok(request)
 }
 
-/// The authorities whose name has one of these words; the empty word is in every name.
+/// The authorities whose name contains one of these words; the empty word matches every name.
 fn roots(names: &[&str]) -> RootCertStore {
     let all = webpki_roots::TLS_SERVER_ROOTS.iter();
     let wanted = all.filter(|root| names.iter().any(|name| contains(&root.subject, name.as_bytes())));

@@ -1,4 +1,4 @@
-//! A bounded number of calls at a time, and one for all requests that wait for the same key.
+//! Limits the number of concurrent calls, and shares one call among all requests that wait for the same key.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -9,18 +9,18 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::Outcome;
 
-/// Calls that are in progress, by the key's id.
+/// The calls in progress, by key id.
 pub(super) struct Lane {
     fetches: Mutex<HashMap<String, SharedFetch>>,
     fetches_max: usize,
     permits: Semaphore,
 }
 
-/// What a call brought, once it has ended.
+/// The outcome of a call, once it has ended.
 pub(super) type SharedFetch = watch::Receiver<Option<Outcome>>;
 
 impl Lane {
-    /// So many calls at once, for this many keys that may be waited for.
+    /// At most `calls_max` concurrent calls, for at most `fetches_max` keys in progress or waiting.
     pub(super) fn new(calls_max: usize, fetches_max: usize) -> Self {
         Self {
             fetches: Mutex::default(),
@@ -29,17 +29,17 @@ impl Lane {
         }
     }
 
-    /// Waits for a place to call from.
+    /// Waits for a permit to make a call.
     pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
         self.permits.acquire().await.ok()
     }
 
-    /// A place to call from, if one is free.
+    /// A permit to make a call, if one is free.
     pub(super) fn free_place(&self) -> Option<SemaphorePermit<'_>> {
         self.permits.try_acquire().ok()
     }
 
-    /// The call for a key; a new one where there is none. Nothing if too many are in progress or `admits` says no.
+    /// The call for a key, started if necessary. `None` if too many are in progress or `admits` returns false.
     pub(super) fn join<F>(
         self: &Arc<Self>,
         key_id: &str,
@@ -60,11 +60,11 @@ impl Lane {
         fetches.insert(key_id.to_owned(), fetch.clone());
         drop(fetches);
         let (lane, key_id, call) = (Arc::clone(self), key_id.to_owned(), call());
-        // On its own: a sender that hangs up must not take the key from those who wait with it.
+        // A separate task, so that a client that disconnects does not cancel the fetch for the others that wait for it.
         tokio::spawn(async move {
             let outcome = call.await;
             lane.fetches.lock().remove(&key_id);
-            // No one may be waiting any more.
+            // Perhaps no one is waiting any longer.
             let _ = landing.send(Some(outcome));
         });
         Some(fetch)

@@ -1,8 +1,8 @@
-//! What belongs to one source alone: its keys and its places for calls, so that one source's strangers never keep another
-//! from its keys.
+//! The state of one source: its keys and its permits for calls, so that unverified clients of one source never keep
+//! another from its keys.
 //!
-//! Calls that strangers cause and calls for requests that are proven, or for keys that have proven some, never wait for
-//! each other.
+//! Calls caused by unverified clients never delay calls for verified requests or for keys that have verified one, nor
+//! the other way round.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 use super::cache::Cache;
 use super::lane::Lane;
 
-/// How many keys that strangers name are fetched at once.
+/// The most concurrent fetches of keys that unverified clients name.
 const STRANGERS_CALLS_MAX: usize = 4;
-/// How many such keys may be waited for.
+/// The most such keys in progress or waiting.
 const STRANGERS_FLIGHTS_MAX: usize = 16;
-/// How many new ids strangers may name in one go: more than any sender has keys in use.
+/// The most new ids that unverified clients may name in a burst: more than any provider has keys in use.
 const STRANGERS_BURST: u32 = 32;
-/// How often they may name another after that. A sender's server turns away clients that ask too often.
+/// The interval for each further one. A provider's server rejects clients that ask too often.
 const STRANGERS_INTERVAL: Duration = Duration::from_secs(2);
-/// How many other calls are made at once.
+/// The most concurrent calls of the other kind.
 const TRUSTED_CALLS_MAX: usize = 8;
-/// How many of those may be waited for.
+/// The most of those in progress or waiting.
 const TRUSTED_FLIGHTS_MAX: usize = 64;
 
 pub(super) struct SourceKeys {
@@ -43,12 +43,12 @@ impl SourceKeys {
         }
     }
 
-    /// For another configuration. Calls that are in progress end in what was before, and change nothing here.
+    /// The state for a new configuration. Calls in progress complete in the old state and change nothing here.
     pub(super) fn after_reload(&self) -> Self {
         Self::with(self.cache.lock().after_reload())
     }
 
-    /// Where a key is asked for.
+    /// The lane in which a key is requested.
     pub(super) fn lane(&self, request: &KeyRequest) -> &Arc<Lane> {
         let may_be_made_up =
             request.kind == KeyKind::Published && !self.cache.lock().is_trusted(&request.key_id);
@@ -71,7 +71,7 @@ impl Default for SourceKeys {
     }
 }
 
-/// When everything that was admitted will be paid for, at one per interval.
+/// When all admitted calls are paid off, at one per interval.
 #[derive(Default)]
 struct Pace(Duration);
 
