@@ -1,3 +1,5 @@
+//! Which values of a body are hidden from people, and which are shown.
+
 use proptest::prelude::*;
 
 use super::*;
