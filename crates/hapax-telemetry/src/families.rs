@@ -24,7 +24,7 @@ use super::window::{Happened, Window};
 /// The codes of requests that fail verification. Their counters start at zero, because a rate over a counter that
 /// appears with its first count misses that count.
 const UNPROVEN: [&str; 3] = ["signature_missing", "signature_invalid", "timestamp_out_of_range"];
-/// The codes of requests that are answered 503; they start at zero for the same reason.
+/// The codes of requests that are answered with a 5xx status; they start at zero for the same reason.
 const UNAVAILABLE: [&str; 7] = [
     "confirmation_failed",
     "handler_failed",

@@ -209,7 +209,7 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts a request that was answered 503; `reason` is the problem's code.
+    /// Counts a request that was answered with a 5xx status; `reason` is the problem's code.
     pub fn unavailable(&self, reason: &'static str) {
         self.families
             .unavailable
