@@ -1,4 +1,4 @@
-//! What a terminal shows: text or JSON, tables, progress.
+//! Terminal output: text or JSON, tables, progress.
 
 pub mod output;
 pub mod progress;

@@ -1,4 +1,4 @@
-//! Progress of long work: a bar on a terminal, a plain line now and then elsewhere. Always on stderr.
+//! Progress of long-running work: a bar on a terminal, an occasional plain line elsewhere. Always on stderr.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Shows how far something is.
 pub struct Progress {
     bar: ProgressBar,
     lines: Option<Mutex<Lines>>,
@@ -21,7 +20,7 @@ struct Lines {
 }
 
 impl Progress {
-    /// A bar of this length, or lines where stderr is no terminal.
+    /// A bar of this length, or plain lines if stderr is not a terminal.
     pub fn new(total: u64) -> Self {
         if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(total);
@@ -45,14 +44,14 @@ impl Progress {
         }
     }
 
-    /// A bar of this length where stderr is a terminal, and nothing elsewhere.
+    /// A bar of this length if stderr is a terminal, and nothing otherwise.
     pub fn quiet_unless_terminal(total: u64) -> Self {
         let mut progress = Self::new(total);
         progress.lines = None;
         progress
     }
 
-    /// Says what is going on now.
+    /// Shows the current step.
     pub fn say(&self, message: impl Into<String>) {
         let message = message.into();
         if let Some(lines) = &self.lines {
@@ -64,7 +63,6 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Sets how far it is.
     pub fn set(&self, position: u64) {
         self.bar.set_position(position);
         let Some(lines) = &self.lines else { return };
@@ -75,12 +73,12 @@ impl Progress {
         }
     }
 
-    /// One step further.
+    /// Advances by one.
     pub fn step(&self) {
         self.bar.inc(1);
     }
 
-    /// Takes the bar away, so that results stand alone.
+    /// Removes the bar, so that the results stand alone.
     pub fn end(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,10 +1,10 @@
-//! A series of counts as a line of blocks: its shape, not its values.
+//! A series of counts as a line of block characters: its shape, not its values.
 
 /// Widest line that is drawn.
 const WIDTH_MAX: usize = 48;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The line; counts that have to share a place are added. A count above nothing is always seen.
+/// Draws the line. Counts that share a column are added; a count above zero is always visible.
 pub fn line(counts: &[u64]) -> String {
     let share = counts.len().div_ceil(WIDTH_MAX).max(1);
     let sums: Vec<u64> = counts.chunks(share).map(|part| part.iter().sum()).collect();

@@ -1,4 +1,4 @@
-//! Tables: as wide as the terminal allows, and tab-separated where no one looks.
+//! Tables: as wide as the terminal allows, and tab-separated if stdout is not a terminal.
 
 use std::io::IsTerminal as _;
 
@@ -8,14 +8,11 @@ use hapax_core::{Clock as _, SystemClock};
 
 use hapax_api::moment::Moments;
 
-/// Who reads the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A person at a terminal of this many columns; none if the terminal itself knows.
+    /// A person at a terminal of this many columns; `None` if the terminal itself knows its width.
     Person {
-        /// Columns.
         width: Option<u16>,
-        /// How times are written.
         moments: Moments,
     },
     /// A program: fields are separated by tabs, times are exact.
@@ -23,7 +20,7 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// Who reads stdout.
+    /// The reader of stdout.
     pub fn of_stdout() -> Self {
         if std::io::stdout().is_terminal() {
             let moments = Moments::Relative(SystemClock::default().now());
@@ -33,7 +30,6 @@ impl Reader {
         }
     }
 
-    /// How times are written.
     pub const fn moments(self) -> Moments {
         match self {
             Self::Person { moments, .. } => moments,
@@ -42,7 +38,6 @@ impl Reader {
     }
 }
 
-/// Rows under a header.
 #[derive(Clone, Debug)]
 pub struct Table {
     header: Vec<&'static str>,
@@ -50,7 +45,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table.
     pub fn new(header: impl Into<Vec<&'static str>>) -> Self {
         Self {
             header: header.into(),
@@ -58,12 +52,11 @@ impl Table {
         }
     }
 
-    /// Adds a row.
     pub fn row(&mut self, row: impl Into<Vec<String>>) {
         self.rows.push(row.into());
     }
 
-    /// The whole table, without a line end behind it.
+    /// The whole table, without a line break at the end.
     pub fn render(&self, reader: Reader) -> String {
         match reader {
             Reader::Person { width, .. } => self.for_person(width),
@@ -81,7 +74,7 @@ impl Table {
         }
         table.set_header(self.header.iter().map(|name| name.to_uppercase()));
         for row in &self.rows {
-            // What a sender wrote must not move the cursor or set colours.
+            // Text from a provider must not move the cursor or set colours.
             table.add_row(row.iter().map(|field| Cell::new(printable(field))));
         }
         for column in table.column_iter_mut() {
@@ -104,7 +97,7 @@ impl Table {
     }
 }
 
-/// Text without control characters: they are shown escaped.
+/// The text with control characters escaped.
 pub fn printable(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
