@@ -1,6 +1,6 @@
-//! What the operator verbs share: a small client of the admin API, and how its answers are shown.
+//! A small client for the admin API, shared by the operator verbs, and the way its answers are shown.
 //!
-//! Every error says where it happened and what to do; [`Error::into_cli`] turns it into the exit code.
+//! Every error says where it happened and how to fix it; [`Error::into_cli`] maps it to an exit code.
 
 mod error;
 mod pages;
@@ -30,22 +30,21 @@ use hapax_api::NOTE_HEADER;
 
 /// Largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Longest wait for an answer: above the server's own limit, so that the server's words arrive.
+/// Longest wait for an answer. It exceeds the server's own limit, so that the server's error arrives.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(75);
-/// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Talks to one running service.
+/// A client for one running service.
 pub struct Client {
     target: Target,
     http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
 impl Client {
-    /// A client; nothing is connected yet.
+    /// Creates a client without connecting.
     ///
     /// # Errors
-    /// When no TLS can be set up.
+    /// If TLS cannot be set up.
     pub fn new(target: Target) -> Result<Self, Error> {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -63,30 +62,28 @@ impl Client {
         Ok(Self { target, http })
     }
 
-    /// The client that the flags, the environment and the configuration ask for.
+    /// The client for the service that the flags, the environment and the configuration name.
     ///
     /// # Errors
-    /// When they make no sense.
+    /// If they are invalid.
     pub fn from_globals(globals: &Globals) -> Result<Self, CliError> {
         Self::new(Target::from_globals(globals)?).map_err(Error::into_cli)
     }
 
-    /// Where it talks to.
     pub const fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Reads a document of the API; `path` begins after `/api/v1/`.
+    /// Reads an API document; `path` is relative to `/api/v1/`.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         self.document(Method::GET, path, Bytes::new()).await
     }
 
-    /// Reads bytes as they are.
+    /// Reads an answer as raw bytes.
     pub async fn get_bytes(&self, path: &str) -> Result<Bytes, Error> {
         self.exchange(Method::GET, path, Bytes::new()).await
     }
 
-    /// Asks for something to be done.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
         let body = serde_json::to_vec(body).map_err(|error| Error::Setup {
             message: error.to_string(),
@@ -94,7 +91,6 @@ impl Client {
         self.document(Method::POST, path, Bytes::from(body)).await
     }
 
-    /// Puts something in its place.
     pub async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
         let body = serde_json::to_vec(body).map_err(|error| Error::Setup {
             message: error.to_string(),
@@ -102,7 +98,6 @@ impl Client {
         self.document(Method::PUT, path, Bytes::from(body)).await
     }
 
-    /// Takes something away.
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         self.document(Method::DELETE, path, Bytes::new()).await
     }
@@ -118,7 +113,7 @@ impl Client {
         }
     }
 
-    /// Reads a document outside the API, whatever its status: `readyz`.
+    /// Reads a document outside the API, such as `readyz`, with any status.
     pub async fn probe<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let response = self
             .send(Method::GET, &self.target.root(path), Bytes::new())

@@ -1,26 +1,25 @@
-//! How the process ends: the exit codes that scripts rely on, and the error that carries one.
+//! Exit codes, which scripts rely on, and the error that carries one.
 
 use std::process::ExitCode;
 
 /// The exit codes of every verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
     Done,
-    /// It was tried and failed.
+    /// The verb ran and failed.
     Failed,
-    /// The command line cannot be understood.
+    /// The command line is invalid.
     Usage,
-    /// The configuration is missing or wrong.
+    /// The configuration is missing or invalid.
     Configuration,
-    /// What was named does not exist.
+    /// The named object does not exist.
     NotFound,
-    /// A check ran, and found a problem.
+    /// A check ran and found a problem.
     ProblemFound,
 }
 
 impl Exit {
-    /// The number the process ends with.
+    /// The exit code of the process.
     pub const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -39,20 +38,19 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a verb did not succeed, and the exit code that says so.
+/// Why a verb failed, with its exit code.
 ///
-/// Any other error turns into one with [`Exit::Failed`], so that `?` works in every verb. It is not an
-/// [`std::error::Error`] itself: that is what makes this conversion possible.
+/// Any other error converts into one with [`Exit::Failed`], so that `?` works in every verb. It does not implement
+/// [`std::error::Error`]: that is what makes this conversion possible.
 #[derive(Debug)]
 pub struct CliError {
-    /// How the process ends.
     pub exit: Exit,
-    /// What to tell the user. `None` if the verb has said everything already.
+    /// What to tell the user. `None` if the verb has already printed everything.
     pub error: Option<anyhow::Error>,
 }
 
 impl CliError {
-    /// An error with an exit code of its own.
+    /// An error with its own exit code.
     pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self {
             exit,
@@ -60,32 +58,27 @@ impl CliError {
         }
     }
 
-    /// It was tried and failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(Exit::Failed, anyhow::Error::msg(message.into()))
     }
 
-    /// The command line makes no sense.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, anyhow::Error::msg(message.into()))
     }
 
-    /// The configuration is wrong.
     pub fn configuration(error: impl Into<anyhow::Error>) -> Self {
         Self::new(Exit::Configuration, error)
     }
 
-    /// What was named does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Exit::NotFound, anyhow::Error::msg(message.into()))
     }
 
-    /// A check found a problem.
     pub fn problem_found(message: impl Into<String>) -> Self {
         Self::new(Exit::ProblemFound, anyhow::Error::msg(message.into()))
     }
 
-    /// Ends with `exit` without another word: the verb has printed what there is to say.
+    /// Ends with `exit` without a message, because the verb has already printed one.
     pub const fn silent(exit: Exit) -> Self {
         Self { exit, error: None }
     }
@@ -94,7 +87,7 @@ impl CliError {
 impl<E: Into<anyhow::Error>> From<E> for CliError {
     fn from(error: E) -> Self {
         let error = error.into();
-        // A reader that has seen enough (`hapax events list | head`) is not a failure.
+        // A reader that stops early (`hapax events list | head`) is not a failure.
         let broken_pipe = error
             .chain()
             .filter_map(|cause| cause.downcast_ref::<std::io::Error>())

@@ -1,8 +1,9 @@
-//! The `hapax` binary: everything it does is in the library beside it.
+//! The `hapax` binary: a thin wrapper around the library.
 
 use std::process::ExitCode;
 
-/// Many small, short-lived buffers per request: mimalloc returns them to the right thread faster than the system's.
+/// For many small, short-lived buffers per request, mimalloc is faster than the system allocator: it returns memory to
+/// the right thread.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

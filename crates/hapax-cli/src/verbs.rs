@@ -1,4 +1,4 @@
-//! The command line: the tree of verbs, the flags they all share, and the way from an error to an exit code.
+//! The command line: the tree of verbs, the global flags, and the mapping from errors to exit codes.
 //!
 //! Each verb has its own file with its own `Args` and `run`.
 
@@ -81,11 +81,11 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 not found, 5 a check found a problem.";
 
-/// The flags that every verb takes.
+/// Flags that every verb accepts.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
-    /// The configuration file
+    /// Configuration file
     #[arg(
         short,
         long,
@@ -96,18 +96,18 @@ pub struct Globals {
     )]
     pub config: PathBuf,
 
-    /// Where the admin API of a running service is [default: `server.admin_listen` of the configuration]
+    /// URL of a running service's admin API [default: `server.admin_listen` in the configuration]
     #[arg(long, global = true, env = "HAPAX_ADMIN_URL", value_name = "URL")]
     pub admin: Option<String>,
 
-    /// The token of the admin API [default: `server.admin_token` of the configuration]
-    // The value is hidden because help would print it.
+    /// Token for the admin API [default: `server.admin_token` in the configuration]
+    // Hidden, because help would print the value.
     #[arg(long, global = true, env = "HAPAX_ADMIN_TOKEN", hide_env_values = true, value_name = "TOKEN",
           value_parser = secret)]
     pub token: Option<Secret>,
 
-    /// CA certificates to trust when the admin port uses TLS, as a PEM file [default: the configured certificate, or
-    /// the public CAs]
+    /// CA certificates to trust if the admin port uses TLS, as a PEM file [default: the configured certificate, or the
+    /// public CAs]
     #[arg(long, global = true, env = "HAPAX_ADMIN_CA", value_name = "FILE")]
     pub cacert: Option<PathBuf>,
 
@@ -119,12 +119,12 @@ pub struct Globals {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Colour the output; `NO_COLOR` is respected
+    /// Colour the output; respects `NO_COLOR`
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
 }
 
-/// The verbs. What each does stands above its `Args`: a line here would replace the long help there.
+/// The verbs. The help text of each is on its `Args`: a doc comment here would replace the long help there.
 #[derive(Debug, Subcommand)]
 enum Verb {
     Dev(dev::Args),
@@ -164,23 +164,23 @@ enum Verb {
     Man(man::Args),
     #[command(hide = true)]
     Reference(reference::Args),
-    /// The load client of the benchmark
+    /// Load client of the benchmark
     #[command(hide = true)]
     Load(load::Args),
-    /// The stranger of `hapax bench --hostile`
+    /// Attacker of `hapax bench --hostile`
     #[command(hide = true)]
     Attack(attack::Args),
-    /// The bare handler that the benchmark compares with
+    /// Bare handler that the benchmark compares with
     #[command(hide = true)]
     Ceiling(ceiling::Args),
-    /// The destination that the benchmark delivers to
+    /// Destination that the benchmark delivers to
     #[command(hide = true)]
     Sink(sink::Args),
     #[command(hide = true)]
     Soak(soak::Args),
 }
 
-/// Parses the command line, runs the verb and says how the process ends.
+/// Parses the command line, runs the verb and returns the exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| renamed::with_hint(error, std::env::args()).exit());
     cli.globals.color.apply();
@@ -192,7 +192,7 @@ pub fn main() -> ExitCode {
         }
     };
     let result = runtime.block_on(run(cli));
-    // What still runs detached (a read of stdin, a DNS lookup) must not keep the process alive.
+    // Detached work (reading stdin, a DNS lookup) must not keep the process alive.
     runtime.shutdown_background();
     match result {
         Ok(()) => Exit::Done.into(),
@@ -252,7 +252,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
     }
 }
 
-/// A value as the API writes it, where that is one word.
+/// A value as the API writes it, if that is a single word.
 fn word(value: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! What can go wrong between the command line and the service, in words that say what to do.
+//! Errors between the command line and the service, worded so that they say what to do.
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -7,17 +7,15 @@ use crate::exit::{CliError, Exit};
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why the service did not do what was asked.
+/// Why a request to the service failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No one listens.
+    /// Nothing listens at the URL.
     #[error(
         "cannot connect to the admin API at {url}; is `hapax serve` running there, and with TLS as that URL says? (--admin or HAPAX_ADMIN_URL names another address, --cacert the authority of its certificate)"
     )]
     Connect {
-        /// Where.
         url: String,
-        /// Why.
         #[source]
         source: Source,
     },
@@ -26,18 +24,13 @@ pub enum Error {
         "the connection to {url} broke before the answer was complete; ask again, and look at the service's log if it goes on"
     )]
     Broken {
-        /// Where.
         url: String,
-        /// Why.
         #[source]
         source: Source,
     },
-    /// No answer.
     #[error("{url} did not answer within {seconds} s; look at the service's log, and at `hapax doctor`")]
     Timeout {
-        /// Where.
         url: String,
-        /// How long was waited.
         seconds: u64,
     },
     /// The token is missing or wrong.
@@ -45,23 +38,22 @@ pub enum Error {
         "{url} refuses the token: {detail}; set HAPAX_ADMIN_TOKEN or --token to the service's server.admin_token"
     )]
     Unauthorized {
-        /// Where.
         url: String,
-        /// What the service said.
+        /// The service's explanation.
         detail: String,
     },
-    /// What was named does not exist.
+    /// The requested object does not exist.
     #[error("{detail}")]
     NotFound {
-        /// What the service said.
+        /// The service's explanation.
         detail: String,
     },
-    /// The service said no.
+    /// The service refused the request.
     #[error("{detail} ({code})")]
     Refused {
-        /// The stable code.
+        /// The stable problem code.
         code: String,
-        /// What the service said.
+        /// The service's explanation.
         detail: String,
     },
     /// Something answered, and it is not Hapax.
@@ -69,12 +61,10 @@ pub enum Error {
         "what answers at {url} is not this version of Hapax: {message}; --admin or HAPAX_ADMIN_URL names another address"
     )]
     Unexpected {
-        /// Where.
         url: String,
-        /// What was wrong.
         message: String,
     },
-    /// A token with characters that no header can carry.
+    /// The token contains characters that an HTTP header cannot carry.
     #[error(
         "the token contains characters that an HTTP header cannot carry; check HAPAX_ADMIN_TOKEN for a line end"
     )]
@@ -82,7 +72,6 @@ pub enum Error {
     /// The request could not be made.
     #[error("the request cannot be made: {message}")]
     Setup {
-        /// Why.
         message: String,
     },
 }
@@ -94,7 +83,7 @@ struct Problem {
 }
 
 impl Error {
-    /// The error with the exit code that says the same.
+    /// The error with the matching exit code.
     pub fn into_cli(self) -> CliError {
         let exit = match self {
             Self::NotFound { .. } => Exit::NotFound,
@@ -120,7 +109,7 @@ impl Error {
         };
         match status {
             StatusCode::UNAUTHORIZED => Self::Unauthorized { url, detail },
-            // A path that the service does not have is another version's, not a missing event.
+            // A path that the service does not have means another version, not a missing event.
             StatusCode::NOT_FOUND if code == "unknown_path" => Self::Unexpected { url, message: detail },
             StatusCode::NOT_FOUND => Self::NotFound { detail },
             _ => Self::Refused { code, detail },

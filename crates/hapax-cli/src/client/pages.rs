@@ -1,4 +1,4 @@
-//! Lists that go on: as many pages as it takes, as one.
+//! Paginated lists, read page by page and joined into one.
 
 use serde::de::DeserializeOwned;
 
@@ -8,21 +8,21 @@ use hapax_api::path::Parameters;
 use hapax_api::views::{AuditPageView, DeliveriesView, EventPageView, ReplaysView};
 use hapax_terminal::output;
 
-/// Items that are asked for at once: the server's limit.
+/// Items to request at once: the server's limit.
 const PAGE_MAX: u32 = 200;
 
 /// An answer that is one page of a list.
 pub trait Page: Default + DeserializeOwned {
-    /// How many items it holds.
+    /// The number of items on the page.
     fn count(&self) -> usize;
 
-    /// Takes another page's items, and goes on where that one does.
+    /// Appends another page's items and takes over its cursor.
     fn append(&mut self, page: Self);
 
-    /// Where the list goes on; none at its end.
+    /// The cursor of the next page; `None` at the end of the list.
     fn next(&self) -> Option<&String>;
 
-    /// Tells a person that there is more.
+    /// Notes on stderr that there is more.
     fn note_more(&self) {
         if let Some(next) = self.next() {
             output::note(format_args!(
@@ -33,10 +33,10 @@ pub trait Page: Default + DeserializeOwned {
 }
 
 impl Client {
-    /// Up to `limit` items of the list at `path`, from `cursor` on.
+    /// Up to `limit` items of the list at `path`, starting at `cursor`.
     ///
     /// # Errors
-    /// When an answer is no page.
+    /// If an answer is not a page.
     pub async fn pages<P: Page>(
         &self,
         path: &str,
@@ -53,7 +53,7 @@ impl Client {
                 .with("cursor", cursor);
             whole.append(self.get(&asked.on(path)).await?);
             cursor = whole.next().cloned();
-            // A page may hold fewer than asked for and still go on.
+            // A page may hold fewer items than requested and still not be the last.
             if cursor.is_none() || whole.count() as u32 >= limit {
                 return Ok(whole);
             }

@@ -9,16 +9,13 @@ use super::Error;
 /// Longest message that is read; the service sends small ones.
 const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 
-/// One message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Its kind.
     pub event: String,
-    /// What it says.
     pub data: String,
 }
 
-/// Messages as they come.
+/// A stream of messages.
 pub struct Messages {
     body: Incoming,
     url: String,
@@ -34,7 +31,7 @@ impl Messages {
         }
     }
 
-    /// The next message; none when the service ends the stream.
+    /// The next message; `None` when the service ends the stream.
     pub async fn next(&mut self) -> Result<Option<Message>, Error> {
         loop {
             if let Some(message) = self.parser.take() {
@@ -71,7 +68,7 @@ impl Parser {
         self.pending.extend_from_slice(bytes);
     }
 
-    /// The next whole message. Comments, which keep the connection alive, are passed over.
+    /// The next complete message. Comments, which keep the connection alive, are skipped.
     fn take(&mut self) -> Option<Message> {
         loop {
             let end = self.pending.windows(2).position(|pair| pair == b"\n\n")?;

@@ -1,4 +1,4 @@
-//! Which service to talk to, and as whom.
+//! The service to talk to, and the credentials to use.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,12 @@ use hapax_config::{self as config, ConfigError, Environment, Flag, Server};
 
 use hapax_outbound::tls::{Tls, Trust};
 
-/// The admin port where no configuration names another.
+/// The admin port if the configuration does not set one.
 const ADMIN_PORT_DEFAULT: u16 = 8081;
 
-/// A service's admin API.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     base: String,
     token: Option<Secret>,
     note: String,
@@ -26,10 +25,10 @@ pub struct Target {
 }
 
 impl Target {
-    /// What the flags and the environment name, else the `[server]` of the configuration.
+    /// The service named by the flags and the environment, or else by `[server]` in the configuration.
     ///
     /// # Errors
-    /// When the URL is none, or the configuration's `[server]` is wrong.
+    /// If the URL is invalid, or `[server]` in the configuration is wrong.
     pub fn from_globals(globals: &Globals) -> Result<Self, CliError> {
         let environment = Environment::beside(&globals.config)?;
         let server = server_section(&globals.config, &environment, globals.token.as_ref());
@@ -38,7 +37,7 @@ impl Target {
             identity: globals.client_cert.clone(),
         };
         if let Some(url) = &globals.admin {
-            // A configuration that cannot be read does not matter to who names everything else.
+            // With `--admin`, a configuration that cannot be read does not matter.
             let configured = || server.ok().flatten().and_then(|server| server.admin_token);
             let target = Self::at(url, globals.token.clone().or_else(configured))?;
             return Ok(Self { tls, ..target });
@@ -57,7 +56,7 @@ impl Target {
     /// The service at a URL.
     ///
     /// # Errors
-    /// When it is not the URL of an HTTP server.
+    /// If it is not the URL of an HTTP server.
     pub fn at(url: &str, token: Option<Secret>) -> Result<Self, CliError> {
         let wrong = |why: &str| {
             CliError::usage(format!(
@@ -97,7 +96,7 @@ impl Target {
         }
     }
 
-    /// The same by TLS, believing the certificate that the service reads unless an authority is named.
+    /// The same service over TLS. Unless CAs are named, only the certificate that the service itself reads is trusted.
     fn by_tls(self, tls: Tls, cert: PathBuf) -> Self {
         let trust = match tls.trust {
             Trust::Public => Trust::Exactly(cert),
@@ -136,8 +135,8 @@ impl Target {
     }
 }
 
-/// The `[server]` of the configuration, alone: the shell of an operator need not have the secrets of
-/// every source. None if there is no file.
+/// Only `[server]` of the configuration: an operator's shell need not have the secrets of every source. `None` if there
+/// is no file.
 fn server_section(
     path: &Path,
     environment: &Environment,
@@ -167,14 +166,14 @@ fn server_section(
     });
     match server {
         Some(Ok(config)) => Ok(Some(config.server)),
-        // The whole file again, for the right lines in the message.
+        // Parse the whole file again, so that the message has the right line numbers.
         Some(Err(_)) | None => {
             config::parse(&text, path, environment, &flags).map(|config| Some(config.server))
         }
     }
 }
 
-/// What the audit trail shows as a note: the user of this shell.
+/// The note that the audit trail shows: the user of this shell.
 fn note() -> String {
     const NAME_CHARACTERS_MAX: usize = 64;
     let user = ["USER", "LOGNAME"]
@@ -217,7 +216,7 @@ mod tests {
             .unwrap();
         assert_eq!(server.admin_listen.port(), 9);
         assert_eq!(server.admin_token, Some(Secret::new("hunter2")));
-        // A token by flag is enough, even where the variable of the file is not set.
+        // `--token` is enough, even if the variable that the file names is not set.
         let token = Secret::new("given");
         let server = server_section(&path, &Environment::with([]), Some(&token))
             .unwrap()

@@ -1,4 +1,4 @@
-//! `hapax alerts`: what fires, and whether those who are told can be reached.
+//! `hapax alerts`: firing alerts, and a test of the receivers.
 
 use std::fmt::Write as _;
 
@@ -21,29 +21,25 @@ Examples:
   hapax alerts --json | jq -r '.alerts[].command'
   hapax alerts test chat")]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// What to do with alerts.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List what fires (the default)
+    /// List firing alerts (the default)
     List,
     /// Send a test message to check that a receiver works
     Test(TestArgs),
 }
 
-/// The flags of `alerts test`.
 #[derive(Debug, clap::Args)]
 pub struct TestArgs {
-    /// The receiver to test [default: all]
+    /// Receiver to test [default: all]
     #[arg(value_name = "RECEIVER")]
     pub receiver: Option<String>,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     match args.command {
@@ -131,7 +127,7 @@ mod tests {
         }
     }
 
-    /// As a shell reads it: words, and what stands in single quotes as one.
+    /// Splits the command into words, as a shell does; a part in single quotes is one word.
     fn words_of(command: &str) -> Vec<String> {
         let mut words = Vec::new();
         for (place, part) in command.split('\'').enumerate() {

@@ -1,4 +1,4 @@
-//! `hapax attack` (hidden): the strangers of `hapax bench --hostile`, as a process of their own.
+//! `hapax attack` (hidden): the attacker of `hapax bench --hostile`, in its own process.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,24 +14,23 @@ use hapax_terminal::output;
 Examples:
   hapax attack --address 127.0.0.1:8080 --path /in/stripe --connections 500")]
 pub struct Args {
-    /// The service; only one on this machine is attacked
+    /// Service to attack; it must be on this machine
     #[arg(long)]
     pub address: SocketAddr,
 
-    /// The path
+    /// Path to request
     #[arg(long, default_value = "/in/stripe")]
     pub path: String,
 
-    /// The address to come from
+    /// Address to connect from
     #[arg(long, default_value = "127.0.0.2")]
     pub from: IpAddr,
 
-    /// How many connections
+    /// Number of connections
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub connections: u32,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args) -> Result<(), CliError> {
     if !args.address.ip().is_loopback() {
         return Err(CliError::usage(format!(
@@ -48,7 +47,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let attacking = tokio::task::spawn_blocking(move || attacker::run(plan, || output::line("attacking")));
     tokio::select! {
         ended = attacking => Ok(ended.context("the attack failed")??),
-        // What still attacks ends with the process.
+        // Attacks that are still running end with the process.
         () = child::parent_gone() => std::process::exit(0),
     }
 }

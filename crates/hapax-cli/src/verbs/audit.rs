@@ -1,4 +1,4 @@
-//! `hapax audit`: who did what, and whether the trail is still what was written.
+//! `hapax audit`: operator actions, and a check that the audit trail has not been changed.
 
 use hapax_core::store::AuditHead;
 
@@ -21,26 +21,24 @@ Examples:
   hapax audit verify"
 )]
 pub struct Args {
-    /// What else to do with the trail.
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// How many at most
+    /// Maximum number of entries to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Continue where an earlier page ended
+    /// Continue from the cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
 
-/// What else to do with the trail.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Check that no one has changed the audit trail
     ///
-    /// Each entry carries the hash of the one before. Keep the printed head somewhere else: with `--head`, a trail that was
-    /// cut off at its end or rewritten is found, too. The exit code is not 0 where the trail is broken.
+    /// Each entry carries the hash of the previous one. Keep the printed head elsewhere: with `--head`, this also
+    /// detects a trail that was truncated or rewritten. Exits with 5 if the trail is broken.
     #[command(after_help = "\
 Examples:
   hapax audit verify
@@ -48,15 +46,13 @@ Examples:
     Verify(VerifyArgs),
 }
 
-/// The flags of `audit verify`.
 #[derive(Debug, clap::Args)]
 pub struct VerifyArgs {
-    /// A head that an earlier run printed, or that the log shows
+    /// Head that an earlier run printed, or that is in the log
     #[arg(long, value_name = "SEQ:HASH")]
     pub head: Option<AuditHead>,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     if let Some(Command::Verify(args)) = args.command {

@@ -1,4 +1,4 @@
-//! `hapax bench`: the published benchmark, beside its ceiling.
+//! `hapax bench`: the published benchmark, measured against its ceiling.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use hapax_terminal::output;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Measure this machine, beside the ceiling of a handler that stores nothing.
+/// Benchmark this machine against the ceiling of a handler that stores nothing.
 ///
 /// Runs a bare HTTP handler and the service in turns, with the same client, a 1 KiB body, random ids and a real
-/// signature, and prints new events, duplicates and deliveries per second, latencies and memory, each as a number
-/// and as a ratio to the ceiling. The client is a process of its own, and the store is on a disk.
+/// signature. Prints new events, duplicates and deliveries per second, latencies and memory, each as a number and as a
+/// ratio to the ceiling. The client runs in its own process, and the store is on a disk.
 ///
-/// The full run takes about thirteen minutes and up to 30 GB of disk for a while; `--quick` takes about a minute.
+/// The full run takes about thirteen minutes and temporarily up to 30 GB of disk; `--quick` takes about a minute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,19 +39,20 @@ Examples:
     reason = "each is a flag of the command line, and clap keeps them apart"
 )]
 pub struct Args {
-    /// The store to measure; a file must not exist yet, a database must have no tables of Hapax, a Redis no keys of its prefix [default: a new SQLite file for each round]
+    /// Store to measure. It must be new: a file that does not exist, a database without Hapax tables, or a Redis
+    /// without keys under its prefix [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 
-    /// How long each measurement takes [default: 8, with --quick 2, with --retention 60]
+    /// Duration of each measurement, in seconds [default: 8, with --quick 2, with --retention 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=bench::SECONDS_MAX))]
     pub seconds: Option<u64>,
 
-    /// How often each measurement is repeated; medians are printed [default: 5, with --quick 3]
+    /// Number of times to repeat each measurement; medians are printed [default: 5, with --quick 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
 
-    /// Shorter runs, and no large ledger: a first impression
+    /// Run a shorter benchmark without a large ledger, for a first impression
     #[arg(long)]
     pub quick: bool,
 
@@ -60,37 +61,40 @@ pub struct Args {
           value_parser = clap::value_parser!(u64).range(1_000..=bench::dashboard::EVENTS_MAX))]
     pub dashboard: Option<u64>,
 
-    /// Measure telemetry instead: accepts without it, and with traces whose receiver never answers and an alert that
-    /// cannot be delivered; exit 5 if they keep less than 0.97 of their rate
+    /// Measure telemetry instead: accepts without it, and with a trace receiver that never answers and an alert that
+    /// cannot be delivered. Exits with 5 if accepts keep less than 0.97 of their rate
     #[arg(long, conflicts_with = "dashboard")]
     pub telemetry: bool,
 
-    /// Measure encryption instead: new events with and without keys; exit 5 if they keep less than 0.9 of their rate
+    /// Measure encryption instead: new events with and without keys. Exits with 5 if they keep less than 0.9 of their
+    /// rate
     #[arg(long, conflicts_with_all = ["dashboard", "telemetry", "retention"])]
     pub encryption: bool,
 
-    /// Measure retention instead: accepts without purging, and with windows of seconds, so that events expire as fast as they come; exit 5 if purging does not keep pace
+    /// Measure retention instead: accepts without purging, and with windows of a few seconds, so that events expire as
+    /// fast as they arrive. Exits with 5 if purging does not keep pace
     #[arg(long, conflicts_with_all = ["dashboard", "telemetry"])]
     pub retention: bool,
 
-    /// Measure an attack instead: a well-signed source at half of its peak rate, alone and while 500 hostile connections from 127.0.0.2 do their worst; exit 5 if it keeps less than 0.9 of its rate or hears a 503
+    /// Measure an attack instead: a correctly signed source at half of its peak rate, alone and during an attack by 500
+    /// hostile connections from 127.0.0.2. Exits with 5 if the source keeps less than 0.9 of its rate or receives a 503
     #[arg(long, conflicts_with_all = ["dashboard", "telemetry", "retention"])]
     pub hostile: bool,
 
-    /// Entries of the large ledger that is compared with an empty one; 0 leaves it out [default: 5000000, with --quick 0]
+    /// Entries in the large ledger that is compared with an empty one; 0 skips it [default: 5000000, with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub preload: Option<u64>,
 
-    /// Waiting deliveries of the long backlog that is compared with a short one; 0 leaves it out [default: 1000000, with --quick 0]
+    /// Queued deliveries in the long backlog that is compared with a short one; 0 skips it [default: 1000000, with
+    /// --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub backlog: Option<u64>,
 
-    /// The folder for the store; it must be on a disk [default: the system's folder for temporary files]
+    /// Folder for the store; it must be on a disk [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     refuse_used(args.store.as_ref()).await?;
     let (dashboard, telemetry, retention) = (args.dashboard, args.telemetry, args.retention);
@@ -197,7 +201,7 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
         bench::Plan::full(folder)
     };
     let store = args.store.as_ref().map(StoreUrl::absolute).transpose()?;
-    // A store that is used as it is cannot be empty and large in turns.
+    // A store that is used as it is cannot be both empty and large.
     let preload = if store.is_some() {
         0
     } else {
@@ -217,7 +221,7 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
     })
 }
 
-/// Whether a database has a store or an inbox, empty or not: each round drops both and makes them again.
+/// Whether a database has a store or an inbox, even an empty one: each round drops and recreates both.
 async fn has_tables(url: &Secret) -> anyhow::Result<bool> {
     let connector = Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
         .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
@@ -226,7 +230,7 @@ async fn has_tables(url: &Secret) -> anyhow::Result<bool> {
     Ok(client.query_one(there, &[]).await?.try_get(0)?)
 }
 
-/// The benchmark leaves a million events behind: never in a store that someone uses.
+/// The benchmark leaves a million events behind, so it refuses a store that is in use.
 async fn refuse_used(store: Option<&StoreUrl>) -> Result<(), CliError> {
     let used = match store {
         None => false,

@@ -1,4 +1,4 @@
-//! A body that a verb is handed as a file.
+//! A body that is passed to a verb as a file.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::Context as _;
 use bytes::Bytes;
 
-/// A larger body is not read: no service takes it.
+/// A larger body is not read, because no service accepts it.
 const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Reads a body from a file, or from stdin where the path is `-`.
+/// Reads a body from a file, or from stdin if the path is `-`.
 pub fn read(path: &Path) -> anyhow::Result<Bytes> {
     let mut body = Vec::new();
     let limit = BODY_BYTES_MAX + 1;

@@ -12,16 +12,15 @@ use hapax_terminal::output;
 Examples:
   hapax ceiling --listen 127.0.0.1:9000")]
 pub struct Args {
-    /// Where to listen
+    /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let listener = tokio::net::TcpListener::bind(args.listen).await?;
     output::line(listener.local_addr()?)?;
-    // On a worker, as the service's listener is, and not on the main thread.
+    // On a worker, like the service's listener, and not on the main thread.
     let server = tokio::spawn(ceiling::serve(listener));
     tokio::select! {
         ended = server => Ok(ended??),

@@ -1,4 +1,4 @@
-//! `hapax completions`: completions for a shell, generated from the verbs.
+//! `hapax completions`: shell completions, generated from the verbs.
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
@@ -7,7 +7,7 @@ use super::Cli;
 use crate::exit::CliError;
 use hapax_terminal::output;
 
-/// Print completions for a shell.
+/// Print shell completions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,12 +15,11 @@ Examples:
   hapax completions zsh > ~/.zfunc/_hapax
   hapax completions fish > ~/.config/fish/completions/hapax.fish")]
 pub struct Args {
-    /// The shell
+    /// Shell to generate for
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: Shell,
 }
 
-/// Runs the verb.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "hapax", &mut script);

@@ -7,29 +7,26 @@ use hapax_terminal::output;
 
 /// Check or show the configuration.
 ///
-/// Both read the file, the environment and every secret, as `serve` does, and change nothing. Every problem is
-/// reported at once, with line and column.
+/// Both read the file, the environment and every secret, as `serve` does, and change nothing. All problems are reported
+/// at once, with line and column.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax config check -c /etc/hapax.toml
   hapax config show --json")]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do with the configuration.
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
 pub enum Command {
     /// Check the configuration as `serve` would; exits with 3 if it is invalid
     Check,
-    /// Print the effective values and where each came from; secrets are hidden
+    /// Print the effective values and where each comes from; secrets are hidden
     Show,
 }
 
-/// Runs the verb.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     let environment = Environment::beside(&globals.config);
     if let Some(dotenv) = environment.as_ref().ok().and_then(Environment::dotenv) {

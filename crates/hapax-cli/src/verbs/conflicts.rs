@@ -1,4 +1,4 @@
-//! `hapax conflicts`: other bodies that came under a known id.
+//! `hapax conflicts`: known ids that arrived with a different body.
 
 use hapax_core::EventId;
 
@@ -13,7 +13,7 @@ use hapax_terminal::table::{Reader, Table, printable};
 
 /// List conflicts (a known id with a different body), compare them, or release one.
 ///
-/// `hapax events show ID` lists the other bodies of an event with their hashes.
+/// `hapax events show ID` lists the conflicting bodies of an event with their hashes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,49 +21,45 @@ Examples:
   hapax conflicts diff 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 9f86d081884c7d65…
   hapax conflicts release 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 9f86d081884c7d65…")]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do with conflicts.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List events that have conflicts
     List(ListArgs),
-    /// Compare another body with the first one, line by line
+    /// Compare a conflicting body with the first one, line by line
     Diff(BodyArgs),
-    /// Write another body to stdout, byte for byte
+    /// Write a conflicting body to stdout, byte for byte
     Payload(BodyArgs),
     /// Release a conflicting body as a new event. Repeating the command has no further effect
     Release(BodyArgs),
 }
 
-/// The flags of `conflicts list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// How many at most
+    /// Maximum number of events to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Continue where an earlier page ended
+    /// Continue from the cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
 
-/// One other body.
+/// One conflicting body.
 #[derive(Debug, clap::Args)]
 pub struct BodyArgs {
-    /// The id that Hapax gave the event
+    /// Hapax id of the event
     #[arg(value_name = "ID")]
     pub id: EventId,
 
-    /// SHA-256 of the other body, in hexadecimal
+    /// SHA-256 of the conflicting body, in hexadecimal
     #[arg(value_name = "HASH")]
     pub hash: String,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     match args.command {

@@ -1,4 +1,4 @@
-//! `hapax dead`: deliveries that were given up.
+//! `hapax dead`: dead letters.
 
 mod groups;
 
@@ -25,69 +25,65 @@ Examples:
   hapax dead discard --all --destination billing
   hapax dead restore 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10")]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do with dead deliveries.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List dead deliveries, newest first
     List(ListArgs),
     /// Count dead deliveries by destination and error, largest group first
     Groups,
-    /// Discard dead deliveries. A lane that was held by one continues
+    /// Discard dead deliveries. A lane that one was blocking continues
     Discard(ChoiceArgs),
     /// Restore discarded deliveries
     Restore(ChoiceArgs),
 }
 
-/// The flags of `dead list`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax dead list --destination billing
   hapax dead list --discarded")]
 pub struct ListArgs {
-    /// Only at this destination
+    /// Only deliveries to this destination
     #[arg(long, value_name = "DESTINATION")]
     pub destination: Option<String>,
 
-    /// List what was discarded instead
+    /// List discarded deliveries instead
     #[arg(long)]
     pub discarded: bool,
 
-    /// How many at most
+    /// Maximum number of deliveries to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Continue where an earlier page ended
+    /// Continue from the cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
 
-/// Which deliveries: by their events, or all.
+/// Which deliveries: those of the named events, or all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax dead discard 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10
   hapax dead restore --all --destination billing")]
 pub struct ChoiceArgs {
-    /// The ids that Hapax gave the events
+    /// Hapax ids of the events
     #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
     pub ids: Vec<EventId>,
 
-    /// Every one, of every event
+    /// All deliveries of all events
     #[arg(long)]
     pub all: bool,
 
-    /// Only for this destination [default: every destination where the event is dead]
+    /// Only deliveries to this destination [default: every destination where the event is dead]
     #[arg(long, value_name = "DESTINATION")]
     pub destination: Option<String>,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     match args.command {
@@ -135,7 +131,7 @@ async fn fetch(client: &Client, args: &ListArgs) -> Result<DeliveriesView, Error
         .await
 }
 
-/// Discards or restores; how many changed.
+/// Discards or restores deliveries and returns the number that changed.
 async fn dispose(client: &Client, what: &str, args: &ChoiceArgs, globals: &Globals) -> Result<u64, CliError> {
     let destination = args.destination.as_deref();
     let body = if args.all {

@@ -1,4 +1,4 @@
-//! `hapax demo`: the proof that nothing is lost and nothing takes effect twice.
+//! `hapax demo`: proof that no event is lost and none takes effect twice.
 
 use super::Globals;
 use crate::exit::{CliError, Exit};
@@ -9,10 +9,11 @@ use hapax_terminal::output;
 
 /// Prove it: send events several times, kill the service in the middle, count the effects.
 ///
-/// Starts the service on a temporary store, and a real sink that refuses, fails and hangs up now and then. Sends N
+/// Starts the service on a temporary store, and a real sink that now and then refuses, fails or hangs up. Sends N
 /// signed events several times each, concurrently and in random order, kills (SIGKILL) and restarts the service in the
-/// middle, and prints sent, accepted, duplicates, attempts, effects, lost and doubled. An effect is what the sink
-/// applied, once per `Idempotency-Key`; a `sql` destination counts too, in a table that would take every event twice. Exits with 1 unless lost and doubled are both 0 and no event showed two keys.
+/// middle, and prints sent, accepted, duplicates, attempts, effects, lost and doubled. An effect is a delivery that the
+/// sink applied, once per `Idempotency-Key`; a `sql` destination counts, too, in a table that would accept every event
+/// twice. Exits with 1 unless lost and doubled are both 0 and no event arrived under two keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,19 +21,19 @@ Examples:
   hapax demo --events 20000 --kills 20 --json
   hapax demo --keep")]
 pub struct Args {
-    /// How many different events to send
+    /// Number of different events to send
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub events: u32,
 
-    /// Send each between once and this often, all mixed; and once more at the end
+    /// Send each event between once and this many times in random order, and once more at the end
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub times: u32,
 
-    /// How often to kill the service
+    /// Number of times to kill the service
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub kills: u32,
 
-    /// The store to use [default: a temporary SQLite file]
+    /// Store to use [default: a temporary SQLite file]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 
@@ -41,7 +42,6 @@ pub struct Args {
     pub keep: bool,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let afterwards = if args.keep {
         Afterwards::Keep

@@ -1,4 +1,4 @@
-//! `hapax destinations`: where events go.
+//! `hapax destinations`: the destinations and their state.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use hapax_api::views::{DestinationsView, PauseView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
-/// List the destinations of a running service: what each is, whether it is paused, whether it fails.
+/// List the destinations of a running service: what each is, and whether it is paused or failing.
 ///
-/// `hapax pause` and `hapax resume` change it; `hapax stats` says how much work each has.
+/// `hapax pause` and `hapax resume` change it; `hapax stats` shows the backlog of each.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,7 +20,6 @@ Examples:
   hapax destinations --json")]
 pub struct Args {}
 
-/// Runs the verb.
 pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let view: DestinationsView = client.get("destinations").await.map_err(Error::into_cli)?;
@@ -59,7 +58,7 @@ pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
     Ok(output::line(table.render(Reader::of_stdout()))?)
 }
 
-/// What a destination is doing, in a few words.
+/// The state of a destination, in a few words.
 pub(super) fn state(is_configured: bool, paused: Option<&PauseView>, breaker_open_ms: Option<u64>) -> String {
     match (is_configured, paused, breaker_open_ms) {
         (false, _, _) => "not configured".to_owned(),

@@ -18,37 +18,36 @@ use hapax_telemetry::logging;
 
 /// Try Hapax without any configuration, on this machine only.
 ///
-/// Takes webhooks of every known provider at `/in/<provider>`, with a generated secret each, on an embedded
-/// store. Prints the URLs, the secrets, and a line to copy that sends a first event. To use a secret of your own, set it
-/// in the environment or in .env, such as SECRET_OF_STRIPE=whsec_…
+/// Accepts webhooks from every known provider at `/in/<provider>`, each with a generated secret, on an embedded store.
+/// Prints the URLs, the secrets, and a command to copy that sends a first event. To use your own secret, set it in the
+/// environment or in .env, such as SECRET_OF_STRIPE=whsec_…
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax dev
   hapax dev --forward http://127.0.0.1:3000/webhooks")]
 pub struct Args {
-    /// Deliver every event to this URL; without it, events are accepted and shown
+    /// Deliver every event to this URL; without it, events are only accepted and shown
     #[arg(long, value_name = "URL")]
     pub forward: Option<String>,
 
-    /// The port for webhooks
+    /// Port for webhooks
     #[arg(long, value_name = "PORT", default_value_t = 8080)]
     pub port: u16,
 
-    /// The port of the admin API
+    /// Port for the admin API
     #[arg(long, value_name = "PORT", default_value_t = 8081)]
     pub admin_port: u16,
 
-    /// Where senders reach this machine, such as the URL of a tunnel [default: `http://127.0.0.1:PORT`]
+    /// URL where providers reach this machine, such as that of a tunnel [default: `http://127.0.0.1:PORT`]
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 
-    /// Where the store and the secrets are kept
+    /// Folder for the store and the secrets
     #[arg(long, value_name = "FOLDER", default_value = folder::FOLDER_DEFAULT)]
     pub dir: PathBuf,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     logging::start(logging::DEV_FILTER)?;
     let environment = Environment::beside(&globals.config)?;
@@ -83,7 +82,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The configuration that someone would have written.
+/// The configuration that a user would have written.
 fn configuration(args: &Args, folder: &Folder) -> Result<Config, CliError> {
     let text = folder.configuration(
         args.port,

@@ -1,4 +1,4 @@
-//! `hapax doctor`: checks what usually goes wrong, and says what to do.
+//! `hapax doctor`: checks for common problems, and how to fix them.
 
 mod check;
 mod citus;
@@ -23,16 +23,15 @@ use hapax_terminal::output;
 use check::{Check, Outcome};
 use service::Service;
 
-/// Check configuration, store, clock, ports, destinations and outboxes, and say what to do.
+/// Check configuration, store, clock, ports, destinations and outboxes, and say how to fix problems.
 ///
-/// Works beside a running service and before the first start. Exits with 5 if a check found a problem.
+/// Works while a service is running and before the first start. Exits with 5 if a check found a problem.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   hapax doctor -c /etc/hapax.toml")]
 pub struct Args {}
 
-/// Runs the verb.
 pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
     let checks = examine(globals).await;
     let failed = checks

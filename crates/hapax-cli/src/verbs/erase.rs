@@ -1,4 +1,4 @@
-//! `hapax erase`: remove what events brought.
+//! `hapax erase`: remove the contents of events.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -12,18 +12,18 @@ use crate::exit::{CliError, Exit};
 use hapax_api::views::{CoverageView, ErasureView, EventPageView};
 use hapax_terminal::output::{self, counted};
 
-/// Erase the headers, bodies and conflicts of events, and what destinations answered.
+/// Erase the headers, bodies and conflicts of events, and the responses of destinations.
 ///
-/// This cannot be undone. The ledger remembers the events, so that a further delivery of one is still a duplicate. Events
-/// with unfinished deliveries are erased only if you say that those deliveries are to be discarded. Running it again is
-/// safe, and goes on where an earlier run stopped. docs/guides/data-protection.md says what stays on disk, and for how long.
+/// This cannot be undone. The ledger remembers the events, so that a further request for one is still a duplicate.
+/// Events with unfinished deliveries are erased only with `--discard-unfinished`. Running it again is safe, and
+/// continues where an earlier run stopped. docs/guides/data-protection.md describes what stays on disk, and for how
+/// long.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax erase -q 'source:stripe body:/data/object/customer=cus_123'
   hapax erase -q 'source:shop until:2026-01-01T00:00:00Z' --discard-unfinished --yes")]
 pub struct Args {
-    /// Which events.
     #[command(flatten)]
     pub filter: EventFilter,
 
@@ -31,12 +31,11 @@ pub struct Args {
     #[arg(long)]
     pub discard_unfinished: bool,
 
-    /// Do not ask; needed where there is no terminal
+    /// Skip the confirmation; required if there is no terminal
     #[arg(long)]
     pub yes: bool,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let query = args.filter.text(&client).await?;
@@ -58,7 +57,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     report(&done, globals)
 }
 
-/// Erases page by page, to the end.
+/// Erases page by page until no event is left.
 async fn erase(client: &Client, query: &str, discard_unfinished: bool) -> Result<ErasureView, CliError> {
     let mut done = ErasureView::default();
     let mut body = json!({ "query": query, "discard_unfinished": discard_unfinished });
@@ -76,7 +75,7 @@ async fn erase(client: &Client, query: &str, discard_unfinished: bool) -> Result
     }
 }
 
-/// Asks whoever is there; nothing else counts as an answer.
+/// Asks for confirmation on the terminal; piped input does not count.
 async fn confirm(client: &Client, query: &str, discard: bool) -> Result<(), CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(CliError::usage(

@@ -1,4 +1,4 @@
-//! `hapax events`: look at what was received.
+//! `hapax events`: list, show, follow and export events.
 
 mod export;
 pub(super) mod list;
@@ -14,7 +14,7 @@ use crate::exit::CliError;
 use hapax_api::views::EventView;
 use hapax_terminal::output;
 
-/// Look at events.
+/// List, show, follow and export events.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,12 +24,10 @@ Examples:
   hapax events tail --json | jq .event_id
   hapax events payload 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 > body.json")]
 pub struct Args {
-    /// What to look at.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to look at.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List events, newest first
@@ -44,36 +42,33 @@ pub enum Command {
     Export(ExportArgs),
 }
 
-/// The flags of `events export`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as curl | sh
   hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as rust > tests/delivered_twice.rs")]
 pub struct ExportArgs {
-    /// The id that Hapax gave the event
+    /// Hapax id of the event
     #[arg(value_name = "ID")]
     pub id: EventId,
 
-    /// What to make of it
+    /// Format to export
     #[arg(long = "as", value_enum, value_name = "KIND")]
     pub kind: ExportFormat,
 }
 
-/// What to make of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExportFormat {
-    /// A shell script that sends it to Hapax again as its sender would, alone and signed now
+    /// A shell script that sends it to Hapax again as its provider would, on its own and signed now
     Curl,
-    /// A test in Rust that delivers it twice, as Hapax delivers it
+    /// A Rust test that delivers it twice, as Hapax does
     Rust,
-    /// A test for pytest that delivers it twice, as Hapax delivers it
+    /// A pytest test that delivers it twice, as Hapax does
     Python,
-    /// A test for `node --test` that delivers it twice, as Hapax delivers it
+    /// A test for `node --test` that delivers it twice, as Hapax does
     Typescript,
 }
 
-/// The flags of `events list`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -82,20 +77,18 @@ Examples:
   hapax events list --query 'to:billing error:timeout' --json
   hapax events list --saved-search 'dead today'")]
 pub struct ListArgs {
-    /// Which events.
     #[command(flatten)]
     pub filter: EventFilter,
 
-    /// How many at most
+    /// Maximum number of events to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Continue where an earlier page ended
+    /// Continue from the cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
 
-/// The flags of `events tail`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -103,36 +96,34 @@ Examples:
   hapax events tail -q 'type:invoice.*'
   hapax events tail --json")]
 pub struct TailArgs {
-    /// Only what this query finds; a tail knows `source:`, `type:`, `id:` and `since:`
+    /// Only events that match this query; a live tail supports `source:`, `type:`, `id:` and `since:`
     #[arg(short, long, value_name = "QUERY")]
     pub query: Option<String>,
 
-    /// Only what this saved search finds
+    /// Only events that match this saved search
     #[arg(long, value_name = "NAME")]
     pub saved_search: Option<String>,
 
-    /// Only of this source
+    /// Only events of this source
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Only of this type; a `*` at the end stands for any ending
+    /// Only events of this type; a trailing `*` matches any ending
     #[arg(long = "type", value_name = "TYPE")]
     pub event_type: Option<String>,
 
-    /// Only with this event id of the provider
+    /// Only events with this event id of the provider
     #[arg(long, value_name = "ID")]
     pub event_id: Option<String>,
 }
 
-/// One event.
 #[derive(Debug, clap::Args)]
 pub struct IdArgs {
-    /// The id that Hapax gave the event
+    /// Hapax id of the event
     #[arg(value_name = "ID")]
     pub id: EventId,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     match args.command {

@@ -1,4 +1,4 @@
-//! `hapax dead groups`: what has gone wrong in the same way.
+//! `hapax dead groups`: dead deliveries that failed in the same way.
 
 use crate::client::{Client, Error};
 use crate::exit::CliError;

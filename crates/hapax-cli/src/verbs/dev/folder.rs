@@ -1,4 +1,4 @@
-//! The folder of `hapax dev`: a store and a secret for each provider, the same on every start, for its owner only.
+//! The folder of `hapax dev`: a store and a secret for each provider, stable across starts, readable only by its owner.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,13 +17,12 @@ use crate::verbs::providers::words;
 use hapax_config::Environment;
 
 const SECRETS_FILE: &str = "secrets.toml";
-/// What the key for secrets that senders hand over is called in the file; no provider is.
+/// The entry in the secrets file for the key that encrypts secrets sent by providers. No provider has this name.
 const STATE_KEY: &str = "state_key";
 const STORE_FILE: &str = "dev.db";
-/// What the destination of `--forward` is called.
+/// The name of the destination for `--forward`.
 const FORWARD: &str = "forward";
 
-/// Where the folder is unless said.
 pub(in crate::verbs) const FOLDER_DEFAULT: &str = ".hapax";
 
 /// The folder, with its secrets read.
@@ -33,7 +32,7 @@ pub(super) struct Folder {
     state_key: String,
 }
 
-/// A secret as the file has it.
+/// A secret as stored in the file.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Kept {
@@ -79,7 +78,7 @@ impl Kept {
     }
 }
 
-/// What `hapax dev` lets a provider sign with, if it ran in this folder's place.
+/// The secret that `hapax dev` with this folder would let a provider sign with.
 pub(in crate::verbs) fn signing_secret(
     folder: &Path,
     provider: &str,
@@ -90,7 +89,7 @@ pub(in crate::verbs) fn signing_secret(
     Some(secrets.get(provider)?.signing().to_owned())
 }
 
-/// Secrets of the user's own, where variables name them. A key pair has two halves, and stays as it is.
+/// Applies the user's own secrets from environment variables. A key pair has two halves and stays as it is.
 fn overlay(secrets: &mut BTreeMap<String, Kept>, environment: &Environment) {
     for (name, kept) in secrets {
         if let (Kept::Shared(secret), Some(own)) = (kept, environment.text(&variable(name))) {
@@ -100,7 +99,7 @@ fn overlay(secrets: &mut BTreeMap<String, Kept>, environment: &Environment) {
 }
 
 impl Folder {
-    /// Opens it; makes it and what is missing in it.
+    /// Opens the folder; creates it and anything missing in it.
     pub(super) fn open(path: &Path, environment: &Environment) -> anyhow::Result<Self> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -113,7 +112,7 @@ impl Folder {
                 )
             })?;
         tighten(path, 0o700)?;
-        // Secrets do not belong into anyone's repository.
+        // Secrets do not belong in a repository.
         write(&path.join(".gitignore"), "*\n")?;
         let file = path.join(SECRETS_FILE);
         let mut secrets = read(&file)?;
@@ -135,7 +134,7 @@ impl Folder {
         }
         overlay(&mut secrets, environment);
         let state_key = secrets.get(STATE_KEY).map(|kept| kept.signing().to_owned());
-        // What the catalogue does not know any more stays in the file, and is not served.
+        // A provider that is no longer in the catalogue stays in the file and is not served.
         secrets.retain(|name, _| catalogue::get(name).is_some());
         Ok(Self {
             path: path.to_owned(),
@@ -148,7 +147,7 @@ impl Folder {
         &self.path
     }
 
-    /// What each provider signs with, where that is a text and no key pair.
+    /// Each provider's secret; `None` if it signs with a key pair.
     pub(super) fn secrets(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.secrets.iter().map(|(name, kept)| match kept {
             Kept::Shared(secret) => (name.as_str(), Some(secret.as_str())),
@@ -177,7 +176,7 @@ impl Folder {
         let mut text = format!(
             "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\npublic_url = {}\n\
              \n[store]\nurl = {}\nencryption_keys = [\"env:{}\"]\n",
-            // Senders that sign the URL sign the one that they were given.
+            // Providers that sign the URL sign the one they were given.
             quoted(public_url.unwrap_or(&format!("http://127.0.0.1:{port}"))),
             quoted(&store),
             variable(STATE_KEY)
@@ -207,7 +206,7 @@ impl Folder {
     }
 }
 
-/// The options that the provider's samples are made with, as a line.
+/// The options that the provider's samples use, as a line.
 fn options(provider: &Provider) -> String {
     words::sample_options(provider).map_or_else(String::new, |line| format!("{line}\n"))
 }
@@ -240,7 +239,8 @@ fn read(file: &Path) -> anyhow::Result<BTreeMap<String, Kept>> {
     }
 }
 
-/// What was made by other means, or is older than this rule, is for its owner only from now on.
+/// Restricts a file or folder that others can read, because it was created by other means or an older version, to its
+/// owner.
 fn tighten(path: &Path, mode: u32) -> anyhow::Result<()> {
     if fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(mode))

@@ -1,4 +1,4 @@
-//! What `hapax dev` says first: where to send, with which secret, and a line to copy.
+//! The first output of `hapax dev`: the URLs, the secrets, and a command to copy.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use super::folder::Folder;
 use hapax_server::Server;
 use hapax_terminal::output::note;
 
-/// The provider of the line to copy.
+/// The provider in the command to copy.
 const FIRST_PROVIDER: &str = "stripe";
 
-/// Says it, on stderr: what arrives later is the data.
+/// Prints to stderr, because stdout is for the events that arrive later.
 pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
     let (ingest, admin) = (server.ingest_address(), server.admin_address());
     let hapax = program();
@@ -63,7 +63,7 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
     note("Events appear below as they arrive. Ctrl-C ends.");
 }
 
-/// This very program, as short as it can be written from here.
+/// This program, as short as it can be written from here.
 fn program() -> String {
     let path = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("hapax"));
     let here = std::env::current_dir().ok();

@@ -1,32 +1,25 @@
-//! One line of the doctor: what was looked at, how it is, and what to do.
+//! One line of the doctor: the subject, the outcome, and the fix.
 
 use std::fmt;
 
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 
-/// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// As it should be.
     Ok,
-    /// It works, and should be looked at.
+    /// It works, but needs attention.
     Warn,
     /// It does not work.
     Fail,
 }
 
-/// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Check {
-    /// What.
     pub(super) name: String,
-    /// How it is.
     pub(super) outcome: Outcome,
-    /// In words.
     pub(super) detail: String,
-    /// What to do about it.
     pub(super) fix: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A store that Citus spreads over several servers: whether it does.
+//! Whether Citus distributes the store across several servers.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use hapax_config::StoreUrl;
 
 const NAME: &str = "citus";
 const GUIDE: &str = "docs/guides/citus.md";
-/// How long connecting, and then one answer, may take.
+/// Limit for connecting, and then for one answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Nothing where the store is without Citus, or cannot be reached: another check says so.
+/// `None` if the store does not use Citus or cannot be reached; another check reports that.
 pub(super) async fn check(store: &StoreUrl) -> Option<Check> {
     let StoreUrl::Postgres(url) = store else {
         return None;

@@ -1,4 +1,4 @@
-//! Whether the clock can be trusted: signatures carry times, and retention deletes by them.
+//! Whether the clock can be trusted: signatures carry timestamps, and retention deletes by them.
 
 use std::time::SystemTime;
 
@@ -8,9 +8,9 @@ use super::check::Check;
 use hapax_api::moment::span;
 use hapax_config::StoreUrl;
 
-/// 2026-01-01: no clock that is set shows an earlier time than the software was written.
+/// 2026-01-01: a clock that is set never shows a time before this software was written.
 const EARLIEST: Timestamp = Timestamp::from_seconds(1_767_225_600);
-/// A file from this far in the future means that the clock was set back.
+/// A file from further in the future means that the clock was set back.
 const AHEAD_SECONDS_MAX: u64 = 60;
 
 pub(super) fn check(store: Option<&StoreUrl>) -> Check {

@@ -1,4 +1,4 @@
-//! Whether the configuration can be used, its secrets included, and whether the admin port is closed.
+//! Whether the configuration is valid, including its secrets, and whether the admin port is closed.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(super) fn refused(path: &Path, error: &ConfigError) -> Vec<Check> {
             format!("{} does not exist", path.display()),
             "`hapax init` writes one; `-c FILE` names another; `hapax dev` needs none",
         )],
-        // The error's own text has a line for each problem, with its place.
+        // The error's own text has a line for each problem, with its position.
         other => vec![Check::fail(
             name,
             other.to_string(),

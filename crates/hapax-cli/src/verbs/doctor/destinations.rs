@@ -1,4 +1,4 @@
-//! Whether destinations can be reached. Nothing is sent: a connection is made and closed.
+//! Whether destinations can be reached. Nothing is sent: a connection is opened and closed.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use hapax_config::address::is_forbidden;
 use hapax_config::{Config, Kind, Sql, SqlUrl};
 use hapax_delivery::destination::sql::{probe_postgres, probe_sqlite};
 
-/// A destination that does not answer by then is not reachable.
+/// A destination that does not answer within this time is unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) async fn check(config: &Config) -> Vec<Check> {
@@ -81,7 +81,7 @@ fn command(name: String, program: &str) -> Check {
     }
 }
 
-/// Connects, and lets the database look at the statements without running them.
+/// Connects, and lets the database check the statements without running them.
 async fn sql(name: String, sql: &Sql) -> Check {
     let shown = sql.url.to_string();
     let found = match &sql.url {

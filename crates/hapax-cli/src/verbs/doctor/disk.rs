@@ -1,4 +1,4 @@
-//! The disk under the store: room, and how long it takes until a write is safe.
+//! The disk under the store: free space, and how long a flush takes.
 
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use super::check::Check;
 use hapax_api::moment;
 use hapax_config::StoreUrl;
 
-/// Below this much room the store cannot go on for long.
+/// With less free space than this, the store will soon fail.
 const FREE_BYTES_FAIL: u64 = 64 << 20;
-/// Below this much room someone should look.
+/// With less free space than this, an operator should act.
 const FREE_BYTES_WARN: u64 = 1 << 30;
-/// A write-ahead log beyond this is not being emptied.
+/// A write-ahead log larger than this is not being checkpointed.
 const WAL_BYTES_WARN: u64 = 1 << 30;
-/// A flush slower than this limits how many events a second can be acknowledged.
+/// A slower flush limits how many events per second can be acknowledged.
 const FLUSH_WARN: Duration = Duration::from_millis(20);
-/// Flushes measured.
+/// Number of flushes to measure.
 const FLUSHES: usize = 21;
 const BLOCK_BYTES: usize = 4_096;
 
 pub(super) fn check(store: &StoreUrl) -> Vec<Check> {
-    // A database's disk is not ours to look at.
+    // A database server's disk cannot be examined from here.
     let StoreUrl::Sqlite(path) = store else {
         return Vec::new();
     };
@@ -31,7 +31,7 @@ pub(super) fn check(store: &StoreUrl) -> Vec<Check> {
     checks
 }
 
-/// The folder that the store's file is in.
+/// The folder that holds the store's file.
 pub(super) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),

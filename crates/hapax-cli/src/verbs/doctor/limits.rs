@@ -1,10 +1,10 @@
-//! Whether the process may open enough files: every connection is one.
+//! Whether the process may open enough files: every connection needs one.
 
 use rustix::process::{Resource, getrlimit};
 
 use super::check::Check;
 
-/// Enough for ten thousand idle connections would be more; below this even a small burst is refused.
+/// Below this, even a small burst is refused. Ten thousand idle connections would need more.
 const FILES_MIN: u64 = 4_096;
 
 pub(super) fn files() -> Check {

@@ -1,4 +1,4 @@
-//! Whether the files of TLS can be used, and whether allow lists see the addresses that they are about.
+//! Whether the TLS files can be used, and whether allow lists see the providers' addresses.
 
 use std::net::IpAddr;
 
@@ -34,7 +34,7 @@ fn files_of(key: &str, files: &Tls) -> Check {
     }
 }
 
-/// A port that only this machine or this network reaches is behind a proxy, whose address is then all that is seen.
+/// A port that only this machine or this network can reach is behind a proxy, so only the proxy's address is seen.
 fn allow_lists(config: &Config) -> Option<Check> {
     let listen = config.server.listen.ip();
     if !config.server.trusted_proxies.is_empty() || !is_inside(listen) {

@@ -1,4 +1,4 @@
-//! Whether outboxes can be relayed, and whether their rows are. Nothing is made or claimed.
+//! Whether outboxes can be relayed, and whether their rows are. Nothing is created or claimed.
 
 use super::check::Check;
 use hapax_config::{Config, Outbox};

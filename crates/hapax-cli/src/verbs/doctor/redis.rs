@@ -1,4 +1,4 @@
-//! A store on Redis: what it would lose by a crash or a failover, whether it has room, and how quick it is.
+//! A store on Redis: what a crash or a failover would lose, whether it has enough memory, and how fast it is.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use hapax_api::moment;
 use hapax_config::{Config, StoreUrl};
 use hapax_server::{Kind, OpenStore};
 
-/// Writes measured.
+/// Number of writes to measure.
 const WRITES: usize = 21;
-/// A write slower than this limits how many events a second can be acknowledged.
+/// A slower write limits how many events per second can be acknowledged.
 const WRITE_WARN: Duration = Duration::from_millis(20);
-/// Above this share of the memory someone should look.
+/// Above this share of the memory, an operator should act.
 const USED_WARN_PERCENT: u64 = 75;
-/// Above this share of the memory the next burst may be refused.
+/// Above this share of the memory, the next burst may be refused.
 const USED_FAIL_PERCENT: u64 = 95;
 
-/// Nothing where the store is none on Redis, or cannot be opened: another check says so.
+/// Empty if the store is not on Redis or cannot be opened; another check reports that.
 pub(super) async fn check(config: &Config) -> Vec<Check> {
     let StoreUrl::Redis(_) = &config.store.url else {
         return Vec::new();
@@ -175,7 +175,7 @@ async fn write(store: &RedisStore) -> Check {
     Check::warn(name, detail, fix)
 }
 
-/// It is so however the servers are set up, and so it is no warning.
+/// This is true of every Redis setup, so it is not a warning.
 fn failover(config: &Config) -> Check {
     let waits = config.sources.values().any(|source| source.redis_wait > 0);
     let detail = if waits {

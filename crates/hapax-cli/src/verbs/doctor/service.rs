@@ -1,17 +1,16 @@
-//! The running service, if there is one: it answers for what it holds.
+//! The running service, if there is one: it answers for the store and the ports that it holds.
 
 use crate::client::{Client, Error};
 use crate::verbs::Globals;
 use hapax_api::views::ReadyView;
 
-/// What answers at the admin address.
 #[derive(Debug)]
 pub(super) enum Service {
-    /// Hapax, and this is what it says of itself.
+    /// Hapax, with its own readiness report.
     Running(ReadyView),
-    /// No one.
+    /// Nothing answers.
     Absent,
-    /// Something, but not Hapax; or nothing understandable.
+    /// Something other than Hapax, or an unreadable answer.
     Strange(String),
 }
 

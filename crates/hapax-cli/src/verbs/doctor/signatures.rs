@@ -1,5 +1,5 @@
-//! Each source signs a sample with each of its secrets and verifies it: a secret of the wrong shape shows here,
-//! and not at the first delivery.
+//! Each source signs a sample with each of its secrets and verifies it, so that a malformed secret shows here and not
+//! at the first delivery.
 
 use hapax_core::{Clock as _, SystemClock};
 use hapax_verify::sign::ProviderSigner;
@@ -55,9 +55,9 @@ fn check_source(name: &str, url: &str, source: &Source) -> Check {
 
 /// What a secret turned out to be.
 enum Tried {
-    /// What it signs verifies.
+    /// It signs, and the signature verifies.
     Verified,
-    /// Only the sender has the half that signs.
+    /// Only the provider has the private half.
     PublicKey,
 }
 
@@ -66,11 +66,11 @@ fn try_secret(url: &str, source: &Source, secret: &str, index: usize) -> Result<
         let mut kinds = scheme.signatures.iter();
         kinds.all(|kind| kind.algorithm == Algorithm::Ed25519)
     });
-    // A public key of this kind has the shape of a private one.
+    // A public key of this kind has the same shape as a private one.
     if is_ed25519 {
         return Ok(Tried::PublicKey);
     }
-    // The configuration has been read, so the secret verifies: if it cannot sign, it is a public key.
+    // The configuration was read, so the secret verifies: if it cannot sign, it is a public key.
     match ProviderSigner::of_proof(&source.recipe.proof, secret, &source.options) {
         Ok(signer) => round_trip(url, source, &signer, index).map(|()| Tried::Verified),
         Err(_) => Ok(Tried::PublicKey),

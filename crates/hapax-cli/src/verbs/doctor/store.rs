@@ -79,14 +79,14 @@ async fn open(store: &Store, fix: &'static str) -> Vec<Check> {
     checks
 }
 
-/// What the running service says of the store's keys; nothing where it may not be asked.
+/// The running service's report on the store's keys; `None` if it refuses to answer.
 async fn asked(globals: &Globals) -> Option<EncryptionView> {
     let client = Client::from_globals(globals).ok()?;
     let stats: StatsView = client.get("stats").await.ok()?;
     stats.store?.encryption
 }
 
-/// Which keys are needed, and what is under each.
+/// The keys in use, and how much is encrypted with each.
 fn encryption(keys: &EncryptionView) -> Check {
     Check::ok("encryption", keys.to_string())
 }

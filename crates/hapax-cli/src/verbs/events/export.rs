@@ -1,4 +1,4 @@
-//! `hapax events export`: an event as something to run.
+//! `hapax events export`: an event as a script or a test.
 
 use serde_json::json;
 

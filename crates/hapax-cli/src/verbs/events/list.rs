@@ -36,7 +36,7 @@ async fn fetch(client: &Client, args: &ListArgs) -> Result<EventPageView, CliErr
         .map_err(Error::into_cli)
 }
 
-/// What was looked at, where it was not everything.
+/// The limits of a search that did not cover every event.
 pub(in crate::verbs) fn looked_at(coverage: CoverageView) -> Option<String> {
     match coverage {
         CoverageView::Everything | CoverageView::Newest { is_cut: false, .. } => None,

@@ -1,4 +1,4 @@
-//! `hapax events show`: one event, whole.
+//! `hapax events show`: one event in full.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use hapax_api::views::{DeliveryView, DuplicatesView, EventView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table, printable};
 
-/// Longest excerpt of an answer that a table shows.
+/// Longest response excerpt that a table shows.
 const EXCERPT_CHARACTERS_MAX: usize = 80;
 
 pub(super) fn print(view: &EventView, globals: &Globals) -> Result<(), CliError> {
@@ -80,7 +80,7 @@ fn text(view: &EventView, reader: Reader) -> String {
     out
 }
 
-/// How many, when the last came, and how long after the first each of the last ones did.
+/// The number of duplicates, when the last one arrived, and how long after the first event each recent one did.
 fn copies(copies: &DuplicatesView, reader: Reader) -> String {
     let gaps = copies
         .gaps_ms
