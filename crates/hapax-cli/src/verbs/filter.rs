@@ -1,6 +1,6 @@
-//! The filters that `events` and `replay` share: flags, a text in the query language, a saved search.
+//! The filters that `events` and `replay` share: flags, a query, a saved search.
 //!
-//! All of them become one text, so that the service reads what the dashboard's search box would hold.
+//! All of them become one query string, the same as in the dashboard's search box.
 
 use hapax_core::store::EventQuery;
 use hapax_core::{Clock as _, EventStatus, SystemClock};
@@ -11,47 +11,46 @@ use hapax_api::query;
 use hapax_api::views::SavedSearchesView;
 use hapax_api::when::When;
 
-/// Which events.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct EventFilter {
-    /// Only what this query finds, such as `status:dead duplicates:>1 body:/data/id=7` (docs/reference/query.md)
+    /// Only events that match this query, such as `status:dead duplicates:>1 body:/data/id=7` (docs/reference/query.md)
     #[arg(short, long, value_name = "QUERY")]
     pub query: Option<String>,
 
-    /// Only what this saved search finds
+    /// Only events that match this saved search
     #[arg(long, value_name = "NAME")]
     pub saved_search: Option<String>,
 
-    /// Only of this source
+    /// Only events of this source
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Only with this status: pending, failed, dead, completed, ignored or quarantined
+    /// Only events with this status: pending, failed, dead, completed, ignored or quarantined
     #[arg(long, value_name = "STATUS")]
     pub status: Option<EventStatus>,
 
-    /// Only of this type; a `*` at the end stands for any ending
+    /// Only events of this type; a trailing `*` matches any ending
     #[arg(long = "type", value_name = "TYPE")]
     pub event_type: Option<String>,
 
-    /// Only with this event id of the provider
+    /// Only events with this event id of the provider
     #[arg(long, value_name = "ID")]
     pub event_id: Option<String>,
 
-    /// Only received at or after this time: RFC 3339, or how long ago (`2h`)
+    /// Only events received at or after this time: RFC 3339, or how long ago (`2h`)
     #[arg(long, value_name = "TIME")]
     pub since: Option<When>,
 
-    /// Only received before this time: RFC 3339, or how long ago (`30m`)
+    /// Only events received before this time: RFC 3339, or how long ago (`30m`)
     #[arg(long, value_name = "TIME")]
     pub until: Option<When>,
 }
 
 impl EventFilter {
-    /// All of it as one text in the query language.
+    /// All filters as one string in the query language.
     ///
     /// # Errors
-    /// When there is no such saved search, or the service does not answer.
+    /// If the saved search does not exist, or the service does not answer.
     pub async fn text(&self, client: &Client) -> Result<String, CliError> {
         let now = SystemClock::default().now();
         let flags = EventQuery {
@@ -73,7 +72,7 @@ impl EventFilter {
     }
 }
 
-/// Flags, a saved search and a query as one text.
+/// Joins flags, a saved search and a query into one string.
 pub(super) async fn whole(
     client: &Client,
     flags: &EventQuery,

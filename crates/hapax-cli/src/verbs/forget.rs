@@ -1,4 +1,4 @@
-//! `hapax forget`: take an event id out of the ledger.
+//! `hapax forget`: remove an event id from the ledger.
 
 use super::Globals;
 use crate::client::{Client, Error};
@@ -16,16 +16,15 @@ use hapax_terminal::output;
 Example:
   hapax forget stripe evt_1NG8Du2eZvKYlo2CUI79vXWy")]
 pub struct Args {
-    /// The source that received it
+    /// Source that received the event
     #[arg(value_name = "SOURCE")]
     pub source: String,
 
-    /// The sender's id of the event, as `hapax events list` shows it
+    /// Provider's event id, as shown by `hapax events list`
     #[arg(value_name = "EVENT_ID")]
     pub event_id: String,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = format!("ledger/{}/{}", segment(&args.source), segment(&args.event_id));

@@ -1,4 +1,4 @@
-//! `hapax health`: whether a running service takes webhooks, for containers that have no shell and no curl.
+//! `hapax health`: whether a running service accepts webhooks, for containers without a shell or curl.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use crate::exit::CliError;
 use hapax_api::views::{Phase, ReadyView};
 use hapax_terminal::output;
 
-/// Longest wait for the answer: the service itself gives its store two seconds.
+/// Longest wait for the answer. The service itself gives its store two seconds.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
-/// Ask a running service whether it takes webhooks.
+/// Check whether a running service accepts webhooks.
 ///
-/// Asks `/readyz` on the admin port. Ends with 0 if the service takes webhooks and its store can write, and with 1 and
-/// the reason if it does not.
+/// Requests `/readyz` on the admin port. Exits with 0 if the service accepts webhooks and its store can write;
+/// otherwise prints the reason and exits with 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,6 @@ Examples:
   HEALTHCHECK CMD [\"hapax\", \"health\"]      in a Dockerfile")]
 pub struct Args {}
 
-/// Runs the verb.
 pub async fn run(_: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let asked = client.probe::<ReadyView>("readyz");

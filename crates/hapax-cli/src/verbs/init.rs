@@ -15,7 +15,7 @@ use hapax_terminal::output;
 
 /// Write a commented hapax.toml.
 ///
-/// With providers: a source for each. `--config` says where it goes; a file that is already there is left alone.
+/// Adds a source for each provider that you name. `--config` sets the path; an existing file is not overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,16 +23,15 @@ Examples:
   hapax init stripe github
   hapax init stripe --config /etc/hapax.toml --force")]
 pub struct Args {
-    /// Providers to write a source for; `hapax providers` lists them
+    /// Providers to add a source for; `hapax providers` lists them
     #[arg(value_name = "PROVIDER")]
     pub providers: Vec<String>,
 
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub force: bool,
 }
 
-/// Runs the verb.
 pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     let providers = args
         .providers
@@ -45,7 +44,8 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     if args.force {
         options.create(true).truncate(true);
     } else {
-        // Created only if absent, in one step: no one's file is lost between a look and a write.
+        // Creates the file only if it is absent, in one step: a file that appears between a check and the write is not
+        // lost.
         options.create_new(true);
     }
     let mut file = options.open(path).map_err(|error| match error.kind() {
@@ -82,7 +82,7 @@ fn known(name: &str) -> Result<&'static Provider, CliError> {
     })
 }
 
-/// The variable that a written source reads its secret from.
+/// The environment variable from which the source reads its secret.
 fn variable(provider: &Provider) -> String {
     format!(
         "{}_WEBHOOK_SECRET",
@@ -90,13 +90,14 @@ fn variable(provider: &Provider) -> String {
     )
 }
 
-/// Whether it cannot be verified by what is fetched or handed over.
+/// Whether the provider needs a configured secret: it cannot be verified with fetched keys or a secret from a
+/// handshake.
 fn needs_secret(provider: &Provider) -> bool {
     let options = provider.sample_options();
     Verifier::new(&provider.recipe(), &[] as &[&str], &options).is_err()
 }
 
-/// The options without which the preset is of no use, with an example for each.
+/// The options that the preset requires, with an example for each.
 fn options(provider: &Provider) -> String {
     let mut text = String::new();
     for spec in provider.options.iter().filter(|spec| spec.required) {
@@ -112,7 +113,7 @@ fn options(provider: &Provider) -> String {
     text
 }
 
-/// `[server]` and `[store]`, with what these senders need there.
+/// `[server]` and `[store]`, with the settings that these providers need.
 fn head(providers: &[&Provider]) -> String {
     let mut head = HEAD.to_owned();
     if providers.iter().any(|provider| provider.proof.covers_url()) {

@@ -1,4 +1,4 @@
-//! `hapax ledger`: have you seen this id, when, how often?
+//! `hapax ledger`: whether, when and how often an id was seen.
 
 use std::time::Duration;
 
@@ -14,23 +14,22 @@ use hapax_terminal::table::{Reader, printable};
 /// Show what the ledger knows about a provider's event id: when it first arrived, how many duplicates followed, and
 /// when it expires.
 ///
-/// Exits with 4 if the ledger does not know the id. `hapax forget` takes one out.
+/// Exits with 4 if the ledger does not know the id. `hapax forget` removes an id.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax ledger stripe evt_1NG8Du2eZvKYlo2CUI79vXWy
   hapax ledger stripe evt_1NG8Du2eZvKYlo2CUI79vXWy --json")]
 pub struct Args {
-    /// The source that received it
+    /// Source that received the event
     #[arg(value_name = "SOURCE")]
     pub source: String,
 
-    /// The sender's id of the event
+    /// Provider's event id
     #[arg(value_name = "EVENT_ID")]
     pub event_id: String,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = format!("ledger/{}/{}", segment(&args.source), segment(&args.event_id));

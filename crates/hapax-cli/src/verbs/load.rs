@@ -1,4 +1,4 @@
-//! `hapax load` (hidden): the load client, as the process of its own that `hapax bench` runs.
+//! `hapax load` (hidden): the load client, which `hapax bench` runs as a separate process.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,50 +19,49 @@ use hapax_terminal::output;
 Examples:
   hapax load --address 127.0.0.1:8080 --path /in/stripe --connections 64 --seconds 5 --distinct 100000")]
 pub struct Args {
-    /// Where to
+    /// Address to send to
     #[arg(long)]
     pub address: SocketAddr,
 
-    /// The path
+    /// Path to send to
     #[arg(long, default_value = "/in/stripe")]
     pub path: String,
 
-    /// The Stripe signing secret
+    /// Stripe signing secret
     #[arg(long, env = child::SECRET_VARIABLE, hide_env_values = true, value_parser = super::secret)]
     pub secret: Secret,
 
-    /// How many connections
+    /// Number of connections
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
 
-    /// At most this long
+    /// Maximum duration, in seconds
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=bench::SECONDS_MAX))]
     pub seconds: u64,
 
-    /// How many different deliveries
+    /// Number of different deliveries
     #[arg(long, default_value_t = 100_000)]
     pub distinct: usize,
 
-    /// Which ones: the same seed makes the same events
+    /// Seed for the events; the same seed makes the same events
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
 
-    /// Send only this many ids, again and again, each time with another body
+    /// Send only this many ids repeatedly, each time with a different body
     #[arg(long)]
     pub conflicting: Option<usize>,
 
-    /// Begin again after the last event, until the time is over
+    /// Start over after the last event, until the time is up
     #[arg(long)]
     pub repeat: bool,
 
-    /// At most this many requests a second, evenly [default: as fast as they are answered]
+    /// Maximum requests per second, evenly spaced [default: as fast as they are answered]
     #[arg(long)]
     pub rate: Option<u32>,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    // One thread for everything: a second one would take from the server more than it gives the client.
+    // One thread for everything: a second one would cost the server more than it gains the client.
     let report = tokio::task::spawn_blocking(move || measure(&args))
         .await
         .context("the load client failed")??;

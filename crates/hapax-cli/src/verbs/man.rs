@@ -1,4 +1,4 @@
-//! `hapax man`: the manual, generated from the verbs.
+//! `hapax man`: manual pages, generated from the verbs.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,6 @@ pub struct Args {
     pub dir: Option<PathBuf>,
 }
 
-/// Runs the verb.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let mut command = Cli::command();
     // Builds the names of the subcommands: `hapax-events-list`.

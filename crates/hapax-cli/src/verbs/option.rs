@@ -1,4 +1,4 @@
-//! Options of a preset on the command line: `--option NAME=VALUE`.
+//! Preset options on the command line: `--option NAME=VALUE`.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use hapax_verify::{OptionKind, OptionSpec, OptionValue, Options};
 use crate::exit::CliError;
 use hapax_config::nearest;
 
-/// One option as it was written. Its value may be a secret, so it is never shown.
+/// One option as written. Its value may be a secret, so it is never shown.
 #[derive(Clone)]
 pub struct Given {
     name: String,
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Given {
     }
 }
 
-/// The options with those that were given instead of what they were; a name that the preset does not take is refused.
+/// Replaces options with those that were given; a name that the preset does not accept is refused.
 pub fn apply(
     mut options: Options,
     given: &[Given],

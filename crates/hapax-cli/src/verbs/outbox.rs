@@ -1,4 +1,4 @@
-//! `hapax outbox`: how the outboxes are doing.
+//! `hapax outbox`: the state of the outboxes.
 
 use super::Globals;
 use crate::client::{Client, Error};
@@ -8,9 +8,9 @@ use hapax_api::views::{OutboxRetriedView, OutboxView, OutboxesView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
-/// Look at the outboxes that the service relays, and try a refused row again.
+/// Show the outboxes that the service relays, and retry refused rows.
 ///
-/// A relayed row is an event like any other: `hapax events list --source outbox.NAME` shows it, `hapax dead` and
+/// A relayed row is an event like any other: `hapax events list --source outbox.NAME` lists it, and `hapax dead` and
 /// `hapax replay` work on it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -18,33 +18,29 @@ Examples:
   hapax outbox list
   hapax outbox retry 4711 --outbox app")]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do with outboxes.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Rows of each state, and those that were refused with the reason
+    /// List the number of rows in each state, and refused rows with the reason
     List,
     /// Retry a refused row after you have fixed it
     Retry(RetryArgs),
 }
 
-/// The flags of `outbox retry`.
 #[derive(Debug, clap::Args)]
 pub struct RetryArgs {
-    /// The id of the row
+    /// Id of the row
     #[arg(value_name = "ID")]
     pub id: i64,
 
-    /// The outbox [default: the only one]
+    /// Outbox of the row [default: the only one]
     #[arg(long, value_name = "NAME")]
     pub outbox: Option<String>,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     match args.command {

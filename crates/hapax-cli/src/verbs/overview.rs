@@ -1,4 +1,4 @@
-//! `hapax overview`: the whole at a glance.
+//! `hapax overview`: the service at a glance.
 
 use hapax_core::store::TimeRange;
 
@@ -17,12 +17,11 @@ Examples:
   hapax overview
   hapax overview --range 7d --json | jq .attention")]
 pub struct Args {
-    /// How far to look back: 1h, 24h or 7d
+    /// Time range to show: 1h, 24h or 7d
     #[arg(long, value_name = "RANGE", default_value = "24h")]
     pub range: TimeRange,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = format!("overview?range={}", args.range.as_str());

@@ -15,16 +15,15 @@ use hapax_terminal::output;
 Example:
   hapax pause billing --why 'the database is being moved'")]
 pub struct Args {
-    /// The destination
+    /// Destination to pause
     #[arg(value_name = "DESTINATION")]
     pub destination: String,
 
-    /// Why; it is kept in the audit trail
+    /// Reason; stored in the audit trail
     #[arg(long, alias = "reason", value_name = "TEXT", default_value = "")]
     pub why: String,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = format!("destinations/{}/pause", segment(&args.destination));

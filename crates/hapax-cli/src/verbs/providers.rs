@@ -1,6 +1,6 @@
 //! `hapax providers`: the catalogue of presets.
 //!
-//! `document` is a preset as JSON, `text` as a page for people, `words` what both say.
+//! `document` renders a preset as JSON, `text` as a page for people; `words` has the phrases that both use.
 
 mod document;
 mod text;
@@ -17,9 +17,9 @@ use hapax_terminal::table::{Reader, Table};
 
 /// Show the providers that Hapax knows.
 ///
-/// Without a name: one line each. With a name: its signature scheme, where the event id is and what it is worth, for how long
-/// it delivers again, what it wants answered first, and how well each of these is known (A: read in the provider's own documentation
-/// or source; B: several implementations agree; C: not verified).
+/// Without a name: one line each. With a name: its signature scheme, where the event id is and how reliable it is, how
+/// long it retries, which handshakes it expects, and how well each of these is known (A: read in the provider's own
+/// documentation or source; B: several implementations agree; C: not verified).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +31,6 @@ pub struct Args {
     pub name: Option<String>,
 }
 
-/// Runs the verb.
 #[expect(clippy::unused_async, reason = "every verb is called the same way")]
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let Some(name) = args.name else {

@@ -1,4 +1,4 @@
-//! `hapax reference`: the pages under `docs/reference/`, printed from the code so that they cannot drift.
+//! `hapax reference`: the pages under `docs/reference/`, generated from the code so that they cannot drift.
 
 mod api;
 mod cli;
@@ -13,18 +13,17 @@ use clap::ValueEnum;
 use crate::exit::CliError;
 use hapax_terminal::output;
 
-/// Print a reference page, as docs/reference/ has it.
+/// Print a page of docs/reference/.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   hapax reference config > docs/reference/config.md")]
 pub struct Args {
-    /// Which page
+    /// Page to print
     #[arg(value_enum, value_name = "PAGE")]
     pub page: Page,
 }
 
-/// A page of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Page {
     /// Every path of the admin API
@@ -43,7 +42,6 @@ pub enum Page {
     Query,
 }
 
-/// Runs the verb.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let page = match args.page {
         Page::Api => api::page(),

@@ -1,4 +1,4 @@
-//! `hapax register`: let a sender hand over its secret.
+//! `hapax register`: accept a provider's signing secret.
 
 use super::Globals;
 use crate::client::{Client, Error};
@@ -18,16 +18,15 @@ use hapax_terminal::output;
 Example:
   hapax register asana --for 10m     then create the webhook at Asana, with the URL of the source")]
 pub struct Args {
-    /// The source
+    /// Source to register
     #[arg(value_name = "SOURCE")]
     pub source: String,
 
-    /// How long the registration is open, such as `10m`; at most a day
+    /// How long the registration stays open, such as `10m`; at most a day
     #[arg(long = "for", value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
     pub open_for: std::time::Duration,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = format!("sources/{}/registration", segment(&args.source));

@@ -1,4 +1,4 @@
-//! A command line that names something as an earlier version did gets a tip with the name it has now.
+//! Adds a tip with the current name when a command line uses a name from an earlier version.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, Error};

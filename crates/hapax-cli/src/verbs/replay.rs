@@ -12,7 +12,7 @@ use super::filter::EventFilter;
 use crate::client::Client;
 use crate::exit::CliError;
 
-/// The flags of which one is enough, instead of an id.
+/// The filter flags, one of which is required if no id is given.
 const FILTERS: [&str; 8] = [
     "query",
     "saved_search",
@@ -26,8 +26,8 @@ const FILTERS: [&str; 8] = [
 
 /// Deliver events again.
 ///
-/// Takes event ids, or filters. A replay keeps the idempotency key, so a handler can recognise an event it has already
-/// processed; only `--mode force` uses a new key. Events with unfinished deliveries are skipped.
+/// Select events by id or with filters. A replay keeps the idempotency key, so a handler can recognise an event it has
+/// already processed; only `--mode force` uses a new key. Events with unfinished deliveries are skipped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,50 +36,48 @@ Examples:
   hapax replay --query 'to:billing error:timeout' --to billing --yes
   hapax replay --source stripe --since 7d --to ledger --mode all --why 'ledger was added'")]
 pub struct Args {
-    /// The ids that Hapax gave the events
+    /// Hapax ids of the events
     #[arg(value_name = "ID", required_unless_present_any = FILTERS, conflicts_with_all = FILTERS)]
     pub ids: Vec<EventId>,
 
-    /// Which events.
     #[command(flatten)]
     pub filter: EventFilter,
 
-    /// Only to this destination, even if it was added after the events
+    /// Deliver only to this destination, even if it was added after the events
     #[arg(long, value_name = "DESTINATION")]
     pub to: Option<String>,
 
-    /// What to deliver again
+    /// Which deliveries to replay
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     pub mode: Mode,
 
-    /// Say what would be done, and do nothing
+    /// Show what would be replayed, without replaying it
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Events a second, of a replay by filters
+    /// Events per second, for a replay with filters
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rate: u32,
 
-    /// Do not ask before a replay by filters
+    /// Skip the confirmation of a replay with filters
     #[arg(short, long)]
     pub yes: bool,
 
-    /// Why; it is kept in the audit trail
+    /// Reason; stored in the audit trail
     #[arg(long, alias = "reason", value_name = "TEXT", default_value = "")]
     pub why: String,
 }
 
-/// What to deliver again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// Deliveries that are dead
+    /// Dead deliveries
     #[default]
     Failed,
     /// Every finished delivery, with the same idempotency key
     All,
-    /// Every delivery, under a new idempotency key: it really takes effect again
+    /// Every delivery, with a new idempotency key, so that it takes effect again
     Force,
-    /// Deliveries that are held because their body came before under another id: this releases them
+    /// Deliveries that are held because their body arrived before under another id; this releases them
     Held,
 }
 
@@ -94,7 +92,6 @@ impl From<Mode> for ReplayMode {
     }
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     if args.ids.is_empty() {

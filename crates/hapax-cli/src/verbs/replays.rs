@@ -1,4 +1,4 @@
-//! `hapax replays`: bulk replays, which go on in the service.
+//! `hapax replays`: replay jobs, which run in the service.
 
 use hapax_core::EventId;
 
@@ -20,12 +20,10 @@ Examples:
   hapax replays show 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10
   hapax replays cancel 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10")]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do with bulk replays.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List replay jobs, newest first, finished ones included
@@ -36,27 +34,24 @@ pub enum Command {
     Cancel(IdArgs),
 }
 
-/// The flags of `replays list`.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// How many at most
+    /// Maximum number of replay jobs to list
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Continue where an earlier page ended
+    /// Continue from the cursor of an earlier page
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
 
-/// One bulk replay.
 #[derive(Debug, clap::Args)]
 pub struct IdArgs {
-    /// Its id
+    /// Id of the replay job
     #[arg(value_name = "ID")]
     pub id: EventId,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let job = match args.command {

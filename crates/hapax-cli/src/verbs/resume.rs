@@ -1,4 +1,4 @@
-//! `hapax resume`: deliver to a paused destination again.
+//! `hapax resume`: resume delivering to a paused destination.
 
 use super::Globals;
 use crate::client::{Client, Error};
@@ -7,7 +7,7 @@ use hapax_api::path::segment;
 use hapax_api::views::ResumedView;
 use hapax_terminal::output;
 
-/// Deliver to a paused destination again.
+/// Resume delivering to a paused destination.
 ///
 /// Queued deliveries resume within the destination's rate limit.
 #[derive(Debug, clap::Args)]
@@ -15,12 +15,11 @@ use hapax_terminal::output;
 Example:
   hapax resume billing")]
 pub struct Args {
-    /// The destination
+    /// Destination to resume
     #[arg(value_name = "DESTINATION")]
     pub destination: String,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = format!("destinations/{}/resume", segment(&args.destination));

@@ -1,4 +1,4 @@
-//! `hapax searches`: queries that were given a name.
+//! `hapax searches`: saved searches.
 
 use serde_json::json;
 
@@ -10,9 +10,9 @@ use hapax_api::views::{DeletedSearchView, SavedSearchView, SavedSearchesView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
-/// Save searches under a name, for everyone who uses this service.
+/// List, save and remove saved searches, which everyone who uses this service shares.
 ///
-/// `--saved-search NAME` of `hapax events list`, `events tail` and `replay` uses one; so does the dashboard.
+/// Use one with `--saved-search NAME` of `hapax events list`, `events tail` and `replay`, or in the dashboard.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,15 +20,13 @@ Examples:
   hapax searches save 'dead today' 'status:dead since:24h'
   hapax searches remove 'dead today'")]
 pub struct Args {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do with saved searches.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List every saved search
+    /// List all saved searches
     List,
     /// Save a query under a name, replacing any saved search with that name
     Save(SaveArgs),
@@ -36,27 +34,24 @@ pub enum Command {
     Remove(NameArgs),
 }
 
-/// The flags of `searches save`.
 #[derive(Debug, clap::Args)]
 pub struct SaveArgs {
-    /// Its name
+    /// Name of the saved search
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// The query; `since:2h` always means the last two hours
+    /// Query to save; `since:2h` always means the last two hours
     #[arg(value_name = "QUERY")]
     pub query: String,
 }
 
-/// One saved search.
 #[derive(Debug, clap::Args)]
 pub struct NameArgs {
-    /// Its name
+    /// Name of the saved search
     #[arg(value_name = "NAME")]
     pub name: String,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     match args.command {

@@ -1,6 +1,6 @@
 //! `hapax send`: signs a delivery as a provider would, and sends it.
 //!
-//! `sender` finds out who signs, with what, and where to; `delivery` makes the request; `post` sends it.
+//! `sender` finds the signer, its secret and the URL; `delivery` builds the request; `post` sends it.
 
 mod delivery;
 mod post;
@@ -24,8 +24,7 @@ use sender::Sender;
 
 /// Sign a delivery as a provider would, and send it.
 ///
-/// Takes a configured source or a provider. Prints the response to each request, and exits with 1 unless every one is
-/// 2xx.
+/// Takes a configured source or a provider. Prints the response to each request, and exits with 1 unless all are 2xx.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,41 +33,40 @@ Examples:
   hapax events payload 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 | hapax send hubspot --body -
   hapax send github --to http://127.0.0.1:8080/in/github --secret env:GITHUB_SECRET --body push.json")]
 pub struct Args {
-    /// A source of the configuration, or a provider
+    /// Configured source, or provider
     #[arg(value_name = "PROVIDER_OR_SOURCE")]
     pub target: String,
 
-    /// Where to send it [default: the path of the source at the configured `server.listen`]
+    /// URL to send to [default: the path of the source at the configured `server.listen`]
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 
-    /// The signing secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; of a key pair, the private half [default: the
-    /// source's first one, or that of `hapax dev` in this folder]
+    /// Signing secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; for a key pair, the private half
+    /// [default: the source's first secret, or that of `hapax dev` in this folder]
     #[arg(long, value_name = "SECRET", value_parser = super::secret)]
     pub secret: Option<Secret>,
 
-    /// An option of the provider; may be repeated (`hapax providers NAME` lists them)
+    /// Option of the provider; may be repeated (`hapax providers NAME` lists them)
     #[arg(long, value_name = "NAME=VALUE")]
     pub option: Vec<option::Given>,
 
-    /// The body, or one event of a batch; `-` reads stdin [default: a sample of the provider]
+    /// Body, or one event of a batch; `-` reads stdin [default: a sample of the provider]
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
 
-    /// The event id [default: a new one, or what the body says]
+    /// Event id [default: a new one, or the one in the body]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
 
-    /// How many copies to send
+    /// Number of times to send the delivery
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub times: u32,
 
-    /// How many to send at once
+    /// Number of requests to send at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub concurrency: u32,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let sender = Sender::find(&args, globals)?;
     let body = args.body.as_deref().map(body::read).transpose()?;
@@ -102,7 +100,7 @@ struct Summary {
     event_id: Option<String>,
     sent: u64,
     succeeded: u64,
-    /// By the `status` of the answers, or their HTTP status where they have none.
+    /// Counted by the `status` of the answers, or by HTTP status if they have none.
     results: BTreeMap<String, u64>,
 }
 
@@ -132,7 +130,7 @@ fn show(answer: &SendResult, globals: &Globals) -> std::io::Result<()> {
     output::line(answer)
 }
 
-/// Copies in progress, at most this many at once.
+/// Requests in progress, at most this many at once.
 struct Sends {
     delivery: Arc<Delivery>,
     post: Post,

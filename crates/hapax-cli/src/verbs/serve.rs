@@ -1,4 +1,4 @@
-//! `hapax serve`: the service, from `hapax.toml`.
+//! `hapax serve`: the service, configured by `hapax.toml`.
 
 use super::Globals;
 use crate::exit::CliError;
@@ -8,9 +8,9 @@ use hapax_telemetry::logging;
 
 /// Run the service.
 ///
-/// Takes webhooks at `POST /in/<source>` and the admin API on a second port. SIGTERM and Ctrl-C stop it
-/// gracefully; SIGHUP reads the configuration again without dropping a request. Secrets that are rotated in
-/// their files, or by their commands, take effect without a signal.
+/// Accepts webhooks at `POST /in/<source>` and serves the admin API on a second port. SIGTERM and Ctrl-C stop it
+/// gracefully; SIGHUP reloads the configuration without dropping a request. Secrets that are rotated in their files, or
+/// by their commands, take effect without a signal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,15 +21,15 @@ Every key of [server] and [store] can also come from the environment, such as HA
 and HAPAX_STORE__URL. Flags win over the environment, the environment over the file. A .env beside
 the configuration adds variables that the environment does not set.")]
 pub struct Args {
-    /// Take webhooks on this address, whatever the configuration says
+    /// Accept webhooks on this address; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<String>,
 
-    /// Serve the admin API on this address, whatever the configuration says
+    /// Serve the admin API on this address; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]
     pub admin_listen: Option<String>,
 
-    /// Use this store, whatever the configuration says
+    /// Use this store; overrides the configuration
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
 }
@@ -49,7 +49,6 @@ impl Args {
     }
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     logging::start(logging::SERVE_FILTER)?;
     let loader = Loader::new(&globals.config, args.flags());

@@ -1,4 +1,4 @@
-//! `hapax soak` (hidden): mixed load and random faults for as long as one likes, as `just soak 30m` runs it.
+//! `hapax soak` (hidden): mixed load and random faults for as long as you like; `just soak 30m` runs it.
 
 use std::time::Duration;
 
@@ -10,25 +10,24 @@ use hapax_load::workspace::{Afterwards, Workspace};
 use hapax_load::{interrupt, soak};
 use hapax_terminal::output;
 
-/// Send events for a while, through kills and stops, to a sink that fails; count, and watch memory and descriptors.
+/// Send events through kills and stops to a failing sink, count effects, and watch memory and descriptors.
 ///
-/// Exits with 1 where something was lost or doubled, or where memory or descriptors grew.
+/// Exits with 1 if an event was lost or doubled, or if memory or descriptors grew.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax soak --for 30m
   hapax soak --for 2h --store postgres://… --json")]
 pub struct Args {
-    /// For how long
+    /// Duration of the soak
     #[arg(long = "for", value_name = "DURATION", default_value = "30m", value_parser = parse_duration)]
     pub duration: Duration,
 
-    /// The store to use [default: a temporary SQLite file]
+    /// Store to use [default: a temporary SQLite file]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let workspace = Workspace::create(&std::env::temp_dir(), Afterwards::Remove)?;
     let plan = soak::Plan {

@@ -1,4 +1,4 @@
-//! `hapax sources`: where events come from.
+//! `hapax sources`: the sources and their URLs.
 
 use hapax_verify::{IdClass, OnConflict};
 
@@ -18,7 +18,6 @@ Examples:
   hapax sources --json | jq '.sources[].refusals'")]
 pub struct Args {}
 
-/// Runs the verb.
 pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let view: SourcesView = client.get("sources").await.map_err(Error::into_cli)?;
@@ -70,7 +69,7 @@ fn table(sources: &[SourceView], reader: Reader) -> String {
     table.render(reader)
 }
 
-/// Where the id is, and whether it tells duplicates.
+/// Where the id is, and whether it identifies duplicates.
 fn event_id(source: &SourceView) -> String {
     let rule = source.event_id_rule.as_deref().unwrap_or("-");
     if source.id_class.as_deref() == Some(IdClass::NotDeduplicated.as_str()) {

@@ -20,8 +20,8 @@ use hapax_terminal::table::{Reader, Table};
 
 /// Show counts, backlogs and duplicates.
 ///
-/// Received events are counted since the service started; backlog, dead letters and ledger entries are what the store
-/// holds now. The last ten minutes cover only the process that answers.
+/// Received events are counted since the service started; backlog, dead letters and ledger entries are those that the
+/// store holds now. The last ten minutes cover only the process that answers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,28 +31,25 @@ Examples:
   hapax stats --json")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// What to show instead.
     #[command(subcommand)]
     pub command: Option<Command>,
 
-    /// Show what came and went in the last hour, day or week as well: 1h, 24h or 7d
+    /// Also show traffic over the last hour, day or week: 1h, 24h or 7d
     #[arg(long, value_name = "RANGE")]
     pub range: Option<TimeRange>,
 }
 
-/// What to show instead of counts.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show the duplicate rate of each source, how late its duplicates arrive, and whether its ids are reliable
     ///
-    /// For each source: the dedupe rate, a histogram of the gap between the first and later copies, the largest gap
-    /// against the ledger window with a recommendation, the ids with most copies, and what to look into at the sender.
-    /// Counts are those of all processes; of one that crashed, the last ten seconds may be missing. The figures of
+    /// For each source: the duplicate rate, a histogram of the gap between an event and its duplicates, the largest gap
+    /// compared with the ledger window and a recommendation, the ids with most duplicates, and possible problems at the
+    /// provider. Counts cover all processes; if a process crashed, its last ten seconds may be missing. The figures of
     /// single ids are exact.
     Duplicates(duplicates::Args),
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     match args.command {
         Some(Command::Duplicates(args)) => duplicates::run(args, globals).await,

@@ -1,4 +1,4 @@
-//! `hapax store`: what is done to a store as a whole.
+//! `hapax store`: operations on a whole store.
 
 pub mod migrate;
 
@@ -18,13 +18,12 @@ pub struct Args {
     command: Command,
 }
 
-/// What each does stands above its `Args`: a line here would replace the long help there.
+/// The help text of each command is on its `Args`: a doc comment here would replace the long help there.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Migrate(migrate::Args),
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     match args.command {
         Command::Migrate(args) => migrate::run(args, globals).await,

@@ -1,4 +1,4 @@
-//! `hapax twice`: the duplicate-delivery test for anyone's handler.
+//! `hapax twice`: the duplicate-delivery test for any handler.
 
 pub mod proxy;
 pub mod run;
@@ -8,8 +8,8 @@ use crate::exit::CliError;
 
 /// Test any webhook handler for duplicate deliveries, in any language, over HTTP.
 ///
-/// Delivers signed events in the ways in which copies arrive in real life, compares what changed in your database with
-/// what one delivery changes, and says what was doubled, lost or should have been refused.
+/// Delivers signed events in the ways in which duplicates arrive in real life, compares the changes in your database
+/// with those of a single delivery, and reports deliveries that were doubled, lost or wrongly accepted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,14 +21,13 @@ pub struct Args {
     command: Command,
 }
 
-/// The ways to test. What each does stands above its `Args`: a line here would replace the long help there.
+/// The ways to test. The help text of each is on its `Args`: a doc comment here would replace the long help there.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Run(run::Args),
     Proxy(proxy::Args),
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     match args.command {
         Command::Run(args) => run::run(args, globals).await,

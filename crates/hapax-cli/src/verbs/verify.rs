@@ -1,6 +1,6 @@
-//! `hapax verify`: says step by step why a delivery verifies or not, and names the likely mistake where it does not.
+//! `hapax verify`: explains step by step why a delivery verifies or fails, and names the likely mistake.
 //!
-//! `subject` finds out by what it is judged, `report` says what was found, `vectors` runs files of deliveries.
+//! `subject` finds the verifier, `report` describes the result, `vectors` runs files of deliveries.
 
 mod report;
 mod subject;
@@ -21,8 +21,8 @@ use subject::Subject;
 
 /// Explain why a delivery verifies or fails, and show its event.
 ///
-/// Takes a provider or a configured source. Exits with 0 if the delivery is valid, and with 5 and the likely mistake if
-/// it is not. With `--vectors`, runs files of sample deliveries and lists unexpected results.
+/// Takes a provider or a configured source. Exits with 0 if the delivery is valid; otherwise names the likely mistake
+/// and exits with 5. With `--vectors`, runs files of sample deliveries and lists unexpected results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,52 +30,51 @@ Examples:
   hapax verify github --header 'X-Hub-Signature-256: sha256=…' --header 'X-GitHub-Delivery: 1' - < body.json
   hapax verify --vectors tests/vectors/*.json")]
 pub struct Args {
-    /// A provider, or a source of the configuration
+    /// Provider, or configured source
     #[arg(value_name = "PROVIDER_OR_SOURCE", required_unless_present = "vectors")]
     pub target: Option<String>,
 
-    /// The body as it arrived, byte for byte; `-` reads stdin
+    /// Body as received, byte for byte; `-` reads stdin
     #[arg(value_name = "BODYFILE", required_unless_present = "vectors")]
     pub body: Option<PathBuf>,
 
-    /// A secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; may be repeated [default: the source's]
+    /// Secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; may be repeated [default: the source's]
     #[arg(long, value_name = "SECRET", value_parser = super::secret)]
     pub secret: Vec<Secret>,
 
-    /// A secret that was replaced; it is only tried to name the mistake
+    /// Previous secret, tried only to identify the mistake; may be repeated
     #[arg(long, value_name = "SECRET", value_parser = super::secret)]
     pub older_secret: Vec<Secret>,
 
-    /// An option of the provider; may be repeated (`hapax providers NAME` lists them)
+    /// Option of the provider; may be repeated (`hapax providers NAME` lists them)
     #[arg(long, value_name = "NAME=VALUE")]
     pub option: Vec<option::Given>,
 
-    /// A key that would be fetched otherwise; may be repeated
+    /// Key that would otherwise be fetched; may be repeated
     #[arg(long, value_name = "ID=FILE")]
     pub key: Vec<String>,
 
-    /// The public URL that the sender was given [default: the source's, by `public_url`]
+    /// Public URL that the provider was given [default: the source's, from `public_url`]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
 
-    /// The HTTP method
+    /// HTTP method
     #[arg(long, value_name = "METHOD", default_value = "POST")]
     pub method: String,
 
-    /// A header as it arrived; may be repeated
+    /// Header as received; may be repeated
     #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
     pub header: Vec<(String, String)>,
 
-    /// When it arrived, in unix seconds [default: now]
+    /// When the delivery arrived, in Unix seconds [default: now]
     #[arg(long, value_name = "UNIX", allow_negative_numbers = true)]
     pub now: Option<i64>,
 
-    /// Run these files of vectors instead
+    /// Run these vector files instead
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["target", "body"])]
     pub vectors: Vec<PathBuf>,
 }
 
-/// Runs the verb.
 #[expect(clippy::unused_async, reason = "every verb is called the same way")]
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let (Some(target), Some(file)) = (&args.target, &args.body) else {
@@ -106,7 +105,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 
 fn keys(given: &[String]) -> Result<BTreeMap<String, Vec<u8>>, CliError> {
     let key = |text: &String| {
-        // An id may be a URL with `=` in it, a file's name seldom has one.
+        // An id may be a URL with `=` in it; a file name seldom has one.
         let (id, file) = text
             .rsplit_once('=')
             .ok_or_else(|| CliError::usage(format!("--key `{text}` has no `=`; write ID=FILE")))?;

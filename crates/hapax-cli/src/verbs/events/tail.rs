@@ -1,4 +1,4 @@
-//! `hapax events tail`: what arrives, as it arrives.
+//! `hapax events tail`: events as they arrive.
 
 use hapax_core::store::EventQuery;
 use hapax_core::{EventId, Timestamp};
@@ -13,7 +13,7 @@ use hapax_api::path::Parameters;
 use hapax_terminal::output;
 use hapax_terminal::table::printable;
 
-/// What the service says of an arrival.
+/// An event as the live tail sends it.
 #[derive(Debug, Deserialize)]
 struct TailedEvent {
     id: EventId,
@@ -74,7 +74,7 @@ fn print(message: &Message, globals: &Globals) -> Result<(), CliError> {
                 "{missed} events came faster than they could be shown, and are not shown here"
             ));
         }
-        // A kind that a newer service sends is not for this version.
+        // Ignore message kinds that only a newer service sends.
         _ => {}
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What is said about a preset, wherever it is said.
+//! The phrases that describe a preset, shared by all outputs.
 
 use hapax_verify::catalogue::{Confidence, Grade, Provider};
 use hapax_verify::{IdClass, OnConflict, OptionKind, OptionSpec, Proof, SecretNeed};
@@ -12,7 +12,7 @@ pub fn id_class(class: IdClass) -> &'static str {
     }
 }
 
-/// Whether a replayer could change the id.
+/// Whether a replayed request could carry another id.
 pub fn id_is_signed(provider: &Provider) -> &'static str {
     if provider.delivery.id_is_signed {
         "covered by the signature"
@@ -21,7 +21,7 @@ pub fn id_is_signed(provider: &Provider) -> &'static str {
     }
 }
 
-/// What becomes of a known id with another body.
+/// What happens to a known id with a different body.
 pub fn on_conflict(on_conflict: OnConflict) -> &'static str {
     match on_conflict {
         OnConflict::Keep => "keep: a different body under a known id is stored as a conflict",
@@ -29,7 +29,7 @@ pub fn on_conflict(on_conflict: OnConflict) -> &'static str {
     }
 }
 
-/// How long it delivers again.
+/// How long the provider retries.
 pub fn retry_window(provider: &Provider) -> String {
     match provider.delivery.retry_window_hours {
         None => "unknown".to_owned(),
@@ -39,7 +39,7 @@ pub fn retry_window(provider: &Provider) -> String {
     }
 }
 
-/// Whether it wants anything answered first.
+/// Whether the provider expects a handshake.
 pub fn handshake_mark(provider: &Provider) -> &'static str {
     if provider.handshake.is_some() || !provider.handshakes.is_empty() {
         "yes"
@@ -54,7 +54,6 @@ pub fn confidence(confidence: Confidence) -> String {
     grades.map(grade).join("/")
 }
 
-/// A grade by its letter.
 pub fn grade(grade: Grade) -> &'static str {
     match grade {
         Grade::A => "A",
@@ -63,7 +62,7 @@ pub fn grade(grade: Grade) -> &'static str {
     }
 }
 
-/// Whether it proves what it sends, and not only who it is.
+/// Whether the provider proves what it sends, and not only who it is.
 pub fn is_signed(proof: &Proof) -> bool {
     match proof {
         Proof::Any(proofs) => proofs.iter().any(is_signed),
@@ -73,7 +72,7 @@ pub fn is_signed(proof: &Proof) -> bool {
     }
 }
 
-/// The line of hapax.toml with the options that the provider's samples are made with.
+/// The line of hapax.toml with the options that the provider's samples use.
 pub fn sample_options(provider: &Provider) -> Option<String> {
     let option = |option: &OptionSpec| {
         let text = toml::Value::String(option.sample.clone()?).to_string();
@@ -87,7 +86,7 @@ pub fn sample_options(provider: &Provider) -> Option<String> {
     (!options.is_empty()).then(|| format!("options = {{ {} }}", options.join(", ")))
 }
 
-/// The lines of hapax.toml that make a source of it.
+/// The lines of hapax.toml that configure a source for the provider.
 pub fn lines(provider: &Provider) -> Vec<String> {
     let name = &provider.name;
     let mut lines = vec![format!("[sources.{name}]"), format!("provider = \"{name}\"")];

@@ -1,4 +1,4 @@
-//! The page of the admin API, from the OpenAPI document that the service itself serves.
+//! The admin API reference, from the OpenAPI document that the service itself serves.
 
 use std::fmt::Write as _;
 
@@ -121,7 +121,7 @@ fn push_document(page: &mut String, document: &Document) {
     }
 }
 
-/// Problems by their codes alone: what each means is on the page of errors, and what any path answers is said above.
+/// Lists problems by code only: the error reference explains each, and those that any path can return are listed above.
 fn push_answer(page: &mut String, status: &str, help: &str, schema: Option<&str>) {
     let codes: Vec<&str> = help
         .split("\n\n")

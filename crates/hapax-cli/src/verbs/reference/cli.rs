@@ -1,4 +1,4 @@
-//! The page of every verb and flag, from the command line's own tree.
+//! The reference of every verb and flag, from the command tree itself.
 
 use std::fmt::Write as _;
 

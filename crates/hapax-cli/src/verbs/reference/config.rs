@@ -1,4 +1,4 @@
-//! The page of every key, from the table that the reader itself uses.
+//! The reference of every configuration key, from the table that the parser itself uses.
 
 use std::fmt::Write as _;
 

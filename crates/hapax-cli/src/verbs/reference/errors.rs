@@ -1,4 +1,4 @@
-//! The page of every problem code and exit code.
+//! The reference of every problem code and exit code.
 
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ mod tests {
         }
     }
 
-    /// The first text after each `Problem::new(`, where it looks like a code.
+    /// The first string after each `Problem::new(` that looks like a code.
     fn codes_in(source: &str) -> impl Iterator<Item = &str> {
         let calls = source.split("Problem::new(").skip(1);
         let texts = calls.filter_map(|call| call.split(';').next()?.split('"').nth(1));

@@ -1,4 +1,4 @@
-//! `docs/reference/metrics.md`, from the catalogue that `/metrics` takes its help from.
+//! `docs/reference/metrics.md`, from the catalogue that provides the help texts of `/metrics`.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,6 @@ A counter is never reset but by a restart. The gauges of a source or destination
 the next scrape; its counters stay until the process ends.
 ";
 
-/// The page.
 pub(super) fn page() -> String {
     let mut page = heading("Metrics", "metrics");
     page.push_str(OPENING);

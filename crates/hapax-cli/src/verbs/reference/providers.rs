@@ -1,4 +1,4 @@
-//! The page of every preset, from the catalogue itself.
+//! The reference of every preset, from the catalogue itself.
 
 use std::fmt::Write as _;
 
@@ -117,7 +117,7 @@ fn details(page: &mut String, provider: &Provider) {
     }
 }
 
-/// A `|` would end the cell.
+/// Escapes `|`, which would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

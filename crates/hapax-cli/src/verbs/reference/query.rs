@@ -1,4 +1,4 @@
-//! The page of the query language, from the table of keys that the parser itself uses.
+//! The query language reference, from the table of keys that the parser itself uses.
 
 use std::fmt::Write as _;
 

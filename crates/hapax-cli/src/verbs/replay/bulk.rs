@@ -1,4 +1,4 @@
-//! A replay of everything that filters describe: a stored job in the service, watched from here.
+//! A replay of all events that match filters: a stored job in the service, watched from here.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use hapax_api::views::{ReplayJobView, ReplayPreviewView};
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
-/// How often the job is looked at.
+/// How often to poll the job.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Result<(), CliError> {
@@ -68,7 +68,7 @@ fn show_preview(preview: &ReplayPreviewView, globals: &Globals) -> Result<(), Cl
     Ok(())
 }
 
-/// Asks, where someone is there to answer; a script has said what it wants.
+/// Asks for confirmation on a terminal; a script is not asked.
 fn confirmed(preview: &ReplayPreviewView, args: &Args) -> Result<bool, CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(true);
@@ -87,7 +87,7 @@ fn confirmed(preview: &ReplayPreviewView, args: &Args) -> Result<bool, CliError>
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Watches the job until it is over; none if the watching was interrupted.
+/// Watches the job until it ends; `None` if interrupted.
 async fn watch(
     client: &Client,
     mut job: ReplayJobView,

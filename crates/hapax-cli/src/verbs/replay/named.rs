@@ -12,7 +12,7 @@ use crate::verbs::Globals;
 use hapax_api::views::{EventView, ReplayedView};
 use hapax_terminal::output;
 
-/// What `--json` prints for each event, one on each line.
+/// What `--json` prints for each event, one per line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Line {
@@ -60,7 +60,7 @@ pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Resu
                     output::warning(format_args!("{event}: {error}"));
                 }
             }
-            // Without a service or a token the others fail just the same.
+            // Without a service or a token, the other events would fail, too.
             Err(error) => return Err(error.into_cli()),
         }
     }
@@ -70,7 +70,7 @@ pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Resu
     }
 }
 
-/// One event that is not there is `not found`; one of many is a failure like any other.
+/// If only one event fails, and it does not exist, the exit code is `not found`; otherwise it is a failure.
 fn worse(exit: Exit, error: &Error) -> Exit {
     match (exit, error) {
         (Exit::Done, Error::NotFound { .. }) => Exit::NotFound,

@@ -1,4 +1,4 @@
-//! The delivery itself: a body, an id, and a fresh signature for every copy.
+//! The delivery itself: a body, an id, and a fresh signature for every request.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use super::Sender;
 use crate::exit::CliError;
 use hapax_terminal::output;
 
-/// What is sent, again and again.
+/// The delivery that is sent repeatedly.
 pub(super) struct Delivery {
     signer: ProviderSigner,
     id: String,
@@ -18,21 +18,21 @@ pub(super) struct Delivery {
     headers: Vec<(String, String)>,
     body: Bytes,
     event_id: Option<String>,
-    /// The first copy, where the signature is in the body: another signature would make another body of it.
+    /// The first request, if the signature is in the body: another signature would change the body.
     first: Option<Signed>,
 }
 
-/// A copy that is ready to go.
+/// A request that is ready to send.
 #[derive(Clone)]
 pub(super) struct Signed {
-    /// What the signer added to the URL, with its `?` or `&`.
+    /// The part of the query that the signer added, with its `?` or `&`.
     pub(super) query: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
 }
 
 impl Delivery {
-    /// Makes it, and reads it as the receiver will.
+    /// Builds the delivery, and reads it as the receiver will.
     pub(super) fn new(sender: &Sender, body: Option<&Bytes>, id: Option<&str>) -> Result<Self, CliError> {
         let signer = ProviderSigner::of_proof(&sender.recipe.proof, sender.secret.expose(), &sender.options)
             .map_err(|error| {
@@ -40,7 +40,7 @@ impl Delivery {
                     "the secret cannot sign: {error}; name another with --secret, such as --secret file:private.pem"
                 ))
             })?;
-        // The id of a sample is where it belongs; that of a body of one's own is what the body says.
+        // In a sample, the id is already in place; in the user's own body, the body decides.
         let contradicts = |event_id: &str, id: &str| body.is_some() && !event_id.contains(id);
         let (generated, shape) = (id.is_none(), sender.id_shape());
         let id = id.map_or_else(|| shape.fresh(fastrand::u128(..)), str::to_owned);
@@ -68,18 +68,18 @@ impl Delivery {
                 )));
             }
             Ok(event_id) => delivery.event_id = Some(event_id),
-            // It is sent all the same: how the service answers may be the question.
+            // Send it anyway: the service's answer may be what the user wants to see.
             Err(reason) => output::warning(format_args!("the service will refuse this: {reason}")),
         }
         Ok(delivery)
     }
 
-    /// The id under which the receiver will know it.
+    /// The id under which the receiver will know the event.
     pub(super) fn event_id(&self) -> Option<&str> {
         self.event_id.as_deref()
     }
 
-    /// A copy signed now, as a sender signs each of its attempts.
+    /// A request signed now, as a provider signs each of its attempts.
     pub(super) fn sign(&self) -> Signed {
         if let Some(first) = &self.first {
             return first.clone();
@@ -112,7 +112,7 @@ impl Delivery {
             return Ok(self.id.clone());
         }
         let Ok(verifier) = Verifier::new(&sender.recipe, &[sender.secret.expose()], &sender.options) else {
-            // A private key signs and does not verify: nothing to read back with.
+            // A private key signs and does not verify, so nothing can be read back.
             return Ok(self.id.clone());
         };
         let signed = self.sign();

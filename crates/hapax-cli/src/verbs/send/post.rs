@@ -25,14 +25,13 @@ pub(super) struct Post {
     url: Uri,
 }
 
-/// What came back.
 #[derive(Debug, Serialize)]
 pub(super) struct SendResult {
-    /// The HTTP status; none where there was no answer.
+    /// The HTTP status; `None` if there was no answer.
     status: Option<u16>,
-    /// The body: as JSON where it is, else as text.
+    /// The body: parsed if it is JSON, otherwise a string.
     body: serde_json::Value,
-    /// The body as it came, for people.
+    /// The body as received, for people.
     #[serde(skip)]
     text: String,
     /// Why there was no answer.
@@ -41,7 +40,6 @@ pub(super) struct SendResult {
 }
 
 impl Post {
-    /// A client for this URL.
     pub(super) fn new(url: &Uri, tls: &Tls) -> anyhow::Result<Self> {
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls.config().map_err(anyhow::Error::msg)?)
@@ -54,7 +52,7 @@ impl Post {
         })
     }
 
-    /// Sends a copy. A failure is an answer too: the next copy may succeed.
+    /// Sends a request. A failure is a result, too: the next request may succeed.
     pub(super) async fn send(&self, signed: &Signed) -> SendResult {
         match tokio::time::timeout(ANSWER_LIMIT, self.exchange(signed)).await {
             Ok(Ok((status, body))) => SendResult::new(status, &body),
@@ -82,7 +80,7 @@ impl Post {
     }
 }
 
-/// The URL with what the signer added behind it.
+/// The URL with the signer's query appended.
 fn with_query(url: &Uri, added: &str) -> String {
     let url = url.to_string();
     match added.strip_prefix('?') {
@@ -103,12 +101,11 @@ impl SendResult {
         }
     }
 
-    /// Whether it is 2xx.
     pub(super) fn is_success(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))
     }
 
-    /// `accepted`, `duplicate` …, or the code of a problem, or the HTTP status.
+    /// `accepted`, `duplicate` …, the code of a problem, or the HTTP status.
     pub(super) fn result(&self) -> String {
         let word = ["status", "code"]
             .iter()

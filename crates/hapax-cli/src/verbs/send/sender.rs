@@ -1,4 +1,4 @@
-//! Who signs, with what, and where it goes: from a source of the configuration, or from a provider and flags.
+//! Who signs, with which secret, and the URL: from a configured source, or from a provider and flags.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,20 +21,20 @@ use hapax_terminal::output;
 
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
-/// Everything that a delivery needs besides its body.
+/// Everything that a delivery needs except its body.
 pub(super) struct Sender {
     pub(super) recipe: Recipe,
     pub(super) options: Options,
     pub(super) secret: Secret,
     pub(super) url: Uri,
     pub(super) tls: Tls,
-    /// What senders that sign the URL sign.
+    /// The URL that is signed by providers that sign it.
     pub(super) signed_url: String,
     provider: Option<&'static catalogue::Provider>,
 }
 
 impl Sender {
-    /// Whether it signs with the private half of a key pair, with which nothing can be verified.
+    /// Whether the provider signs with the private half of a key pair, which cannot verify.
     pub(super) fn has_key_pair(&self) -> bool {
         self.provider.is_some_and(|provider| {
             let pair = generate_secret(provider, &[7; 32]);
@@ -47,7 +47,7 @@ impl Sender {
         let environment = Environment::beside(&globals.config)?;
         let config = match config::load(&globals.config, &environment, &[]) {
             Ok(config) => Some(config),
-            // A provider, a secret and a URL need no configuration.
+            // With a provider, a secret and a URL, no configuration is needed.
             Err(ConfigError::Missing(_)) => None,
             Err(error) => return Err(CliError::configuration(error)),
         };
@@ -105,7 +105,7 @@ impl Sender {
         })
     }
 
-    /// The body as this sender would send it: an event of a batch goes into one, and anything else stays as it is.
+    /// The body as this provider would send it: an event of a batch is wrapped in one, anything else is unchanged.
     pub(super) fn request_of(&self, headers: &[(String, String)], body: &Bytes) -> Bytes {
         match self
             .provider
@@ -119,14 +119,13 @@ impl Sender {
         }
     }
 
-    /// What this sender's ids look like.
     pub(super) fn id_shape(&self) -> IdShape {
         self.provider
             .map(|provider| provider.sample.id)
             .unwrap_or_default()
     }
 
-    /// A body and headers as this sender makes them, with this id.
+    /// A body and headers as this provider makes them, with this id.
     pub(super) fn sample(&self, id: &str) -> Sample {
         match self.provider {
             Some(provider) => sample::of_provider(provider, id),
@@ -135,7 +134,7 @@ impl Sender {
     }
 }
 
-/// The source with this name, or else the first one of the provider with this name.
+/// The source with this name, or else the first source of the provider with this name.
 fn source_named<'a>(config: &'a Config, name: &str) -> Option<&'a Source> {
     let of_provider = |source: &&Source| source.provider.is_some_and(|provider| provider.name == name);
     config
@@ -187,7 +186,7 @@ fn url(to: Option<&str>, scheme: &str, listen: SocketAddr, source: &str) -> Resu
     }
 }
 
-/// A service that listens on every address is reached on this machine's own.
+/// A service that listens on all addresses is reached on the loopback address.
 fn reachable(listen: SocketAddr) -> SocketAddr {
     if !listen.ip().is_unspecified() {
         return listen;

@@ -1,4 +1,4 @@
-//! `hapax stats duplicates`: which senders repeat themselves, how late, and whether their ids can be trusted.
+//! `hapax stats duplicates`: which sources send duplicates, how late, and whether their ids can be trusted.
 
 use std::time::Duration;
 
@@ -14,10 +14,9 @@ use hapax_terminal::output;
 use hapax_terminal::spark;
 use hapax_terminal::table::{Reader, Table, printable};
 
-/// Columns of the longest bar of a histogram.
+/// Width of the longest histogram bar, in columns.
 const BAR_COLUMNS: u64 = 30;
 
-/// The flags of `stats duplicates`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,12 +28,11 @@ pub struct Args {
     #[arg(value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// How far to look back: 1h, 24h or 7d
+    /// Time range to show: 1h, 24h or 7d
     #[arg(long, value_name = "RANGE", default_value = "7d")]
     pub range: TimeRange,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = Parameters::default()
@@ -109,12 +107,12 @@ fn summary(sources: &[SourceDuplicatesView], reader: Reader) -> String {
     table.render(reader)
 }
 
-/// What each window comes to, and what else there is to look into.
+/// A sentence on each source's window, and its other findings.
 fn sentences(sources: &[SourceDuplicatesView]) -> String {
     let mut lines = Vec::new();
     for source in sources {
         lines.push(printable(&source.window.sentence));
-        // What is wrong with the window is said already.
+        // The finding about the window is already in its sentence.
         let others = source
             .findings
             .iter()

@@ -7,10 +7,10 @@ use hapax_api::moment;
 use hapax_api::views::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 use hapax_terminal::table::{Reader, Table};
 
-/// How far the service looks back.
+/// The range that the service reports.
 const WINDOW_SECONDS: u64 = 600;
 
-/// Both tables, and the store's times.
+/// Both tables, and the store's latencies.
 pub(in crate::verbs) fn text(recent: &TenMinutesView, reader: Reader) -> String {
     let since = if recent.watched_seconds < WINDOW_SECONDS {
         let watched = moment::span(Duration::from_secs(recent.watched_seconds));

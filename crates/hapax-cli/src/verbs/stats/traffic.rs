@@ -1,10 +1,9 @@
-//! `hapax stats --range`: what came and went over time.
+//! `hapax stats --range`: traffic over time.
 
 use hapax_api::views::{PercentilesView, TrafficView};
 use hapax_terminal::spark;
 use hapax_terminal::table::{Reader, Table};
 
-/// Both tables.
 pub(in crate::verbs) fn text(traffic: &TrafficView, reader: Reader) -> String {
     format!(
         "the last {}, in steps of {} s; percentiles in ms\n\n{}\n\n{}",
@@ -89,7 +88,7 @@ fn destinations(traffic: &TrafficView, reader: Reader) -> String {
     table.render(reader)
 }
 
-/// Three of them, in milliseconds.
+/// Three percentiles, in milliseconds.
 pub(super) fn percentiles(view: PercentilesView) -> [String; 3] {
     [view.p50_ms, view.p95_ms, view.p99_ms]
         .map(|took| took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1}")))

@@ -1,6 +1,6 @@
-//! `hapax store migrate`: everything a store holds into another one, resumable and verified.
+//! `hapax store migrate`: moves everything in a store to another one, resumable and verified.
 //!
-//! The target carries a mark until it was compared with the source, and is served only then.
+//! The target carries a mark, and is not served, until it has been compared with the source.
 
 mod both_stores;
 mod verify;
@@ -33,29 +33,29 @@ Examples:
   hapax store migrate --to redis-cluster://a.internal:6379,b.internal:6379
   hapax store migrate --from sqlite:old.db --to sqlite:new.db --json")]
 pub struct Args {
-    /// The store to fill
-    // The value is hidden because help would print a password.
+    /// Store to migrate to
+    // Hidden, because help would print a password.
     #[arg(long, value_name = "URL", env = "HAPAX_MIGRATE_TO", hide_env_values = true)]
     pub to: StoreUrl,
 
-    /// The store to read [default: `store.url` of the configuration]
+    /// Store to migrate from [default: `store.url` in the configuration]
     #[arg(long, value_name = "URL", env = "HAPAX_MIGRATE_FROM", hide_env_values = true)]
     pub from: Option<StoreUrl>,
 
-    /// The keys of the store to fill, such as env:NEW,env:OLD; `plain` for none [default: `store.encryption_keys` of the configuration]
+    /// Encryption keys of the target store, such as env:NEW,env:OLD; `plain` for none [default: `store.encryption_keys`
+    /// in the configuration]
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub to_keys: Option<Vec<String>>,
 
-    /// The keys of the store to read, in the same way
+    /// Encryption keys of the source store, in the same format
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub from_keys: Option<Vec<String>>,
 
-    /// How many records to move at a time
+    /// Number of records to migrate at a time
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub page: u32,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let places = BothStores::open(&args, globals, &clock).await?;
@@ -64,7 +64,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     report(&places, &outcome?, globals)
 }
 
-/// What a copy came to.
+/// The result of a migration.
 struct Copied {
     is_resumed: bool,
     census: Census,
@@ -87,8 +87,8 @@ async fn copy(places: &BothStores, page: u32) -> Result<Copied, CliError> {
     move_over(&*source, &*target, reached, mark.census.records(), page).await?;
     let verdict = verify::compare(&*source, &*target, mark.census.records(), page).await?;
     if verdict.is_equal() {
-        // Few and small, and written alike however often: they need no place in the pages. Alerts are left out: what
-        // is still wrong is found again within ten seconds of the first start.
+        // These are few and small, and writing them again changes nothing, so they are not part of the pages. Alerts
+        // are left out: one that still applies fires again within ten seconds of the first start.
         for state in source.source_states().await? {
             target.put_source_state(state).await?;
         }
@@ -107,7 +107,7 @@ async fn copy(places: &BothStores, page: u32) -> Result<Copied, CliError> {
     })
 }
 
-/// Moves page after page. Each is durable in the target, with its place, before the next is read.
+/// Migrates page by page. Each page is durable in the target, with its cursor, before the next is read.
 async fn move_over(
     source: &dyn Backend,
     target: &dyn Backend,
@@ -132,7 +132,7 @@ async fn move_over(
     }
 }
 
-/// Writes a page. Where one record of it can never be stored there, it is looked for and named.
+/// Writes a page. If the target rejects it, finds and names the record that cannot be stored there.
 async fn take_in(
     target: &dyn Backend,
     records: Vec<Record>,
@@ -203,7 +203,7 @@ fn differs(verdict: &StoreComparison, globals: &Globals) -> CliError {
     )
 }
 
-/// A URL is shown without what may be secret in it.
+/// A URL is shown without the parts that may be secret.
 fn say_what_is_hidden(to: &StoreUrl) {
     match to {
         StoreUrl::Sqlite(_) => {}

@@ -1,4 +1,4 @@
-//! `hapax twice proxy`: delivers everything twice while an existing test-suite runs.
+//! `hapax twice proxy`: delivers everything twice while an existing test suite runs.
 
 use std::net::SocketAddr;
 
@@ -13,18 +13,18 @@ use hapax_terminal::output;
 /// Stand in front of a handler while its own tests run, and deliver every POST twice.
 ///
 /// Your tests get the first response, and fail on their own if a duplicate had an effect. The proxy also prints each
-/// POST whose duplicates got different statuses. Stop it with Ctrl-C or SIGTERM; it exits with 5 if there was one.
+/// POST whose duplicates got different statuses. Stop it with Ctrl-C or SIGTERM; exits with 5 if there was one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax twice proxy --listen 127.0.0.1:4000 --to http://127.0.0.1:3000
   hapax twice proxy --listen 127.0.0.1:4000 --to http://127.0.0.1:3000 --plan concurrent:4")]
 pub struct Args {
-    /// Where the tests send to
+    /// Address that the tests send to
     #[arg(long, value_name = "ADDRESS")]
     pub listen: SocketAddr,
 
-    /// The handler; a path in it goes before the path of each request
+    /// URL of the handler; its path is put before the path of each request
     #[arg(long, value_name = "URL")]
     pub to: String,
 
@@ -33,7 +33,6 @@ pub struct Args {
     pub plan: Repeat,
 }
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let show = if globals.json { show_json } else { show_text };
     let proxy = Proxy::new(&args.to, args.plan)

@@ -12,14 +12,15 @@ use hapax_api::duration::parse_duration;
 use hapax_config::{Environment, resolve_secret};
 use hapax_terminal::output;
 
-/// Deliver events by every plan, and say what was doubled, lost or should have been refused.
+/// Deliver events by every plan, and report deliveries that were doubled, lost or wrongly accepted.
 ///
-/// Plans: `again` (a copy right after the first), `concurrent:N` (N at the same moment), `hang-up` (the sender goes away
-/// before the answer, and comes again), `slow` (a copy while the first is still being worked on), `late:N` (a copy after N
-/// other events), `out-of-order` (an older event after a newer one), `crash:COMMAND` (the command kills and restarts the
-/// handler in the middle of a delivery), `outage:COMMAND` (the command, run with `down`, breaks what the handler needs
-/// during the first attempt, and fixes it with `up`), and what must be refused: `unsigned`, `tampered`, `stale`. `standard` is all of
-/// them but those with a command. Exits with 5 if a plan finds a fault.
+/// Plans: `again` (a duplicate right after the first), `concurrent:N` (N at the same moment), `hang-up` (the provider
+/// disconnects before the response, and retries), `slow` (a duplicate while the first is still being processed),
+/// `late:N` (a duplicate after N other events), `out-of-order` (an older event after a newer one), `crash:COMMAND` (the
+/// command kills and restarts the handler in the middle of a delivery), `outage:COMMAND` (the command, run with `down`,
+/// breaks a dependency of the handler during the first attempt, and with `up` restores it), and deliveries that must be
+/// refused: `unsigned`, `tampered`, `stale`. `standard` is all of them except those with a command. Exits with 5 if a
+/// plan finds a fault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,44 +29,43 @@ Examples:
   hapax twice run --to http://127.0.0.1:3000/webhooks --provider github --secret env:GITHUB_SECRET --events ./events \\
       --snapshot 'sqlite3 app.db .dump' --plan standard --plan 'crash:systemctl kill -s KILL app' --junit twice.xml")]
 pub struct Args {
-    /// The handler
+    /// URL of the handler
     #[arg(long, value_name = "URL")]
     pub to: String,
 
-    /// Whose deliveries it takes: see `hapax providers`
+    /// Provider whose deliveries the handler accepts; `hapax providers` lists them
     #[arg(long, value_name = "NAME")]
     pub provider: String,
 
-    /// The secret it checks: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself
+    /// Secret that the handler verifies with: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself
     #[arg(long, value_name = "SECRET", value_parser = crate::verbs::secret)]
     pub secret: Secret,
 
-    /// A folder of events: NAME.json is a body, NAME.headers beside it further headers [default: the provider's sample]
+    /// Folder of events: NAME.json is a body, NAME.headers has additional headers [default: the provider's sample]
     #[arg(long, value_name = "DIR")]
     pub events: Option<PathBuf>,
 
-    /// A shell command that prints the state the handler writes, one row on each line
+    /// Shell command that prints the state the handler writes, one row per line
     #[arg(long, value_name = "COMMAND")]
     pub snapshot: String,
 
-    /// What to try; may be given several times
+    /// Plan to run; may be repeated
     #[arg(long = "plan", value_name = "PLAN", default_value = "standard", value_parser = plans)]
     pub plans: Vec<Plans>,
 
-    /// How long the snapshot must stay the same until the handler counts as done
+    /// How long the snapshot must stay the same before the handler counts as done
     #[arg(long, value_name = "DURATION", default_value = "250ms", value_parser = parse_duration)]
     pub settle: Duration,
 
-    /// Write the results as JUnit XML, too
+    /// Also write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 }
 
-/// What one `--plan` stands for.
+/// The plans that one `--plan` stands for.
 #[derive(Clone, Debug)]
 pub struct Plans(Vec<Plan>);
 
-/// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let (secret, _) = resolve_secret(args.secret.expose(), &Environment::beside(&globals.config)?)?;
     let plans: Vec<Plan> = args.plans.into_iter().flat_map(|plans| plans.0).collect();

@@ -1,4 +1,4 @@
-//! What was found about one delivery, for people and for programs.
+//! The result for one delivery, for people and for programs.
 
 use hapax_verify::diagnose::Mistake;
 use hapax_verify::{Envelope, Identification, Rejection, Request, Step, StepOutcome, Verification};
@@ -9,7 +9,6 @@ use crate::verbs::Globals;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
-/// Everything about one delivery.
 pub(super) struct Report {
     steps: Vec<Step>,
     verification: Result<Verification, Rejection>,
@@ -25,7 +24,7 @@ impl Report {
         }
     }
 
-    /// Without its key nothing is proven.
+    /// Without its key, nothing is proven.
     pub(super) fn is_valid(&self) -> bool {
         match &self.verification {
             Ok(

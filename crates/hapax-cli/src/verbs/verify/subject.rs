@@ -1,4 +1,4 @@
-//! By what a delivery is judged: a source of the configuration, or a provider and flags.
+//! The verifier of a delivery: from a configured source, or from a provider and flags.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::exit::CliError;
 use crate::verbs::{Globals, option};
 use hapax_config::{self as config, Config, ConfigError, Environment, Source, nearest, resolve_secret};
 
-/// A verifier, and whose secrets may have been taken for its own.
+/// A verifier, and those whose secrets may have been used by mistake.
 pub(super) struct Subject {
     pub(super) verifier: Verifier,
     pub(super) url: String,
@@ -25,7 +25,7 @@ impl Subject {
         let environment = Environment::beside(&globals.config)?;
         let config = match config::load(&globals.config, &environment, &[]) {
             Ok(config) => Some(config),
-            // A provider and a secret need no configuration.
+            // With a provider and a secret, no configuration is needed.
             Err(ConfigError::Missing(_)) => None,
             Err(error) => return Err(CliError::configuration(error)),
         };
@@ -50,7 +50,7 @@ impl Subject {
             verifier: verifier(&recipe, &secrets, &options)
                 .map_err(|error| CliError::usage(error.to_string()))?,
             url,
-            // A text that could never have been a secret is no older one either.
+            // A string that is not a valid secret cannot be an older one either.
             older: verifier(&recipe, &older, &options)
                 .ok()
                 .filter(|_| !older.is_empty()),
@@ -58,7 +58,7 @@ impl Subject {
         })
     }
 
-    /// Whose secrets are worth a try.
+    /// The verifiers whose secrets are worth trying.
     pub(super) fn suspects(&self) -> Vec<Suspect<'_>> {
         let older = self.older.iter().map(|verifier| Suspect {
             holder: Holder::Older,
@@ -72,7 +72,7 @@ impl Subject {
     }
 }
 
-/// The source with this name, or else the first one of the provider with this name.
+/// The source with this name, or else the first source of the provider with this name.
 fn source_named<'a>(config: &'a Config, name: &str) -> Option<&'a Source> {
     let of_provider = |source: &&Source| source.provider.is_some_and(|provider| provider.name == name);
     config

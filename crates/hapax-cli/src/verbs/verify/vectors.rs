@@ -1,4 +1,4 @@
-//! `--vectors`: files of deliveries, each with what is to be made of it.
+//! `--vectors`: files of deliveries, each with its expected result.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::exit::{CliError, Exit};
 use crate::verbs::Globals;
 use hapax_terminal::output;
 
-/// The largest file of vectors that is read.
+/// The largest vector file that is read.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Default, Serialize)]

@@ -1,4 +1,4 @@
-//! Where a copy comes from and goes to, and whether it may.
+//! The source and the target of a migration, and whether it may begin.
 
 use std::sync::Arc;
 
@@ -11,10 +11,9 @@ use crate::verbs::Globals;
 use hapax_config::{self as config, Encryption, Environment, StoreUrl};
 use hapax_server::OpenStore;
 
-/// Leases taken back in one call.
+/// Expired leases to release in one call.
 const RESCUE_LIMIT: u32 = 1_000;
 
-/// Both stores, open.
 pub(super) struct BothStores {
     pub(super) from: StoreUrl,
     pub(super) to: StoreUrl,
@@ -22,11 +21,10 @@ pub(super) struct BothStores {
     pub(super) target: OpenStore,
 }
 
-/// How a copy begins.
+/// How a migration begins.
 pub(super) enum Begun {
-    /// From the start.
     Anew,
-    /// Where it stopped.
+    /// Where an earlier run stopped.
     Again(MigrationCursor),
 }
 
@@ -38,7 +36,7 @@ impl BothStores {
     ) -> Result<Self, CliError> {
         let environment = Environment::beside(&globals.config)?;
         let configured = match &args.from {
-            // The configuration may be another machine's.
+            // The configuration may be on another machine.
             Some(_) if !globals.config.exists() => None,
             Some(_) | None => Some(config::load(&globals.config, &environment, &[])?.store),
         };
@@ -63,7 +61,7 @@ impl BothStores {
         if let StoreUrl::Sqlite(path) = &from
             && !path.exists()
         {
-            // Opening would make it.
+            // Opening the store would create it.
             return Err(CliError::not_found(format!(
                 "there is no store at {from}: nothing to copy"
             )));
@@ -84,7 +82,7 @@ impl BothStores {
         })
     }
 
-    /// Marks the target, or finds its own mark.
+    /// Marks the target, or finds this migration's mark.
     pub(super) async fn begin(&self, target: &dyn Backend, mark: &ImportMark) -> Result<Begun, CliError> {
         let to = &self.to;
         match target.begin_import(mark).await? {
@@ -112,7 +110,8 @@ impl BothStores {
     }
 }
 
-/// Refuses while a service works on the source. A file is locked against it; a database shows it by leases that hold.
+/// Refuses while a service uses the source. A file is locked by its service; a database shows one by leases that have
+/// not expired.
 pub(super) async fn refuse_while_served(source: &dyn Backend) -> Result<(), CliError> {
     while !source.rescue(RESCUE_LIMIT).await?.is_empty() {}
     let counts = source.counts().await?;

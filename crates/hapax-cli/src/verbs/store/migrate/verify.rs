@@ -8,17 +8,16 @@ use hapax_core::store::{Error, MigrationCursor, Record};
 
 use hapax_terminal::progress::Progress;
 
-/// Differences that are told one by one; the others are counted.
+/// Differences to list one by one; the rest are only counted.
 const TOLD_MAX: usize = 20;
 
-/// What the comparison found.
 #[derive(Debug)]
 pub(super) struct StoreComparison {
-    /// Over the digests of all records, in order.
+    /// Hash over the digests of all records, in order.
     pub(super) source_hash: String,
-    /// Of the other side.
+    /// The same for the target.
     target_hash: String,
-    /// In words.
+    /// As sentences.
     pub(super) differences: Vec<String>,
 }
 
@@ -28,7 +27,7 @@ impl StoreComparison {
     }
 }
 
-/// Reads both stores and compares everything that must be the same, and how many there are of each.
+/// Reads both stores, and compares the number of records of each kind and everything that must be equal.
 pub(super) async fn compare(
     source: &dyn Backend,
     target: &dyn Backend,
@@ -88,7 +87,7 @@ struct Side<'s> {
     next: Option<MigrationCursor>,
     records: VecDeque<Record>,
     rolling: Context,
-    /// What was taken last.
+    /// The name of the last record taken.
     last: String,
 }
 
@@ -104,7 +103,7 @@ impl<'s> Side<'s> {
         }
     }
 
-    /// Reads on until there is a record, or the end.
+    /// Reads pages until there is a record, or the end.
     async fn fill(&mut self) -> Result<(), Error> {
         while self.records.is_empty()
             && let Some(cursor) = self.next.take()
@@ -116,7 +115,7 @@ impl<'s> Side<'s> {
         Ok(())
     }
 
-    /// Takes the first record into the rolling hash; its digest.
+    /// Moves the first record into the rolling hash and returns its digest.
     fn take(&mut self) -> Option<[u8; 32]> {
         let record = self.records.pop_front()?;
         let digest = record.digest();
@@ -130,7 +129,7 @@ impl<'s> Side<'s> {
     }
 }
 
-/// What differs, the first ones in words.
+/// The differences: the first ones as sentences, the rest as a count.
 #[derive(Default)]
 struct Differences {
     told: Vec<String>,
@@ -138,7 +137,7 @@ struct Differences {
 }
 
 impl Differences {
-    /// Something about what a side has shown last.
+    /// Adds a difference about the last record of a side.
     fn add(&mut self, side: &Side<'_>, what: &str) {
         if self.told.len() < TOLD_MAX {
             self.told.push(format!("{} {what}", side.last));
