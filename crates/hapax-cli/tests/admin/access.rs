@@ -1,4 +1,4 @@
-//! Who may use the API, and what it says to everyone else.
+//! Who may use the API, and what everyone else is answered.
 
 use hapax_config::Role;
 
@@ -13,7 +13,7 @@ async fn only_the_right_token_opens_any_path_of_the_api() {
         "/api/v1/no-such-path",
         "/api/v1/events/stream",
     ] {
-        // A site for each: one that has seen too many wrong tokens looks at none.
+        // A new site for each path: after too many wrong tokens, a site checks none.
         let site = Site::start().await;
         for headers in [
             vec![],

@@ -1,10 +1,10 @@
-//! The description of the API and the API itself say the same.
+//! The OpenAPI document and the API agree.
 
 use serde_json::{Value, json};
 
 use super::site::Site;
 
-/// Every operation of the document with made-up values in its path.
+/// Every operation of the document, with made-up values in its path.
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -49,7 +49,7 @@ async fn every_described_path_answers_a_status_and_a_type_that_it_describes() {
     let document = site.get("openapi.json").await.ok();
     for (method, path, operation) in operations(&document) {
         if path.ends_with("/stream") || (method == "DELETE" && path.contains("/ledger/")) {
-            // One has no end; the other would forget what the next paths ask for.
+            // The stream never ends; the other would delete entries that later paths need.
             continue;
         }
         let authorization = format!("Bearer {}", super::site::TOKEN);
@@ -110,7 +110,7 @@ async fn the_document_says_which_codes_an_operation_answers() {
     assert_eq!(document["openapi"], "3.1.0");
 }
 
-// What schemathesis found, pinned.
+// Regression tests for findings of schemathesis.
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_holds_nothing_required_may_be_left_out_and_the_document_says_so() {

@@ -97,7 +97,7 @@ async fn a_sender_with_new_ids_for_old_bodies_and_one_that_uses_ids_again_are_fo
     assert_eq!(kinds("payments"), ["reused_ids"]);
 }
 
-/// Counts of another process, which wrote them to the store.
+/// Counts that another process wrote to the store.
 async fn elsewhere(site: &Site, gap: Duration) {
     let mut traffic = Traffic {
         accepted: 10,
@@ -136,7 +136,7 @@ async fn the_largest_gap_of_all_processes_is_held_against_the_window() {
         (stripe["accepted"].as_u64(), stripe["duplicates"].as_u64()),
         (Some(11), Some(31))
     );
-    // The ledger does not know an id that was forgotten since: its count is told, as what it is.
+    // The ledger does not know this id, so its count is reported as an upper bound.
     let id = stripe["redelivered"]
         .as_array()
         .unwrap()

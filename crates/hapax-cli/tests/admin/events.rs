@@ -1,4 +1,4 @@
-//! Looking at events.
+//! Reading events.
 
 use std::collections::HashSet;
 
@@ -110,7 +110,7 @@ async fn filters_choose_and_pages_neither_skip_nor_repeat_while_events_arrive() 
                 "{event} twice"
             );
         }
-        // Newer than every page: none of them belongs to this walk.
+        // Newer than every page, so it must not appear in this listing.
         site.accept(&format!("during_{round}")).await;
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),

@@ -1,4 +1,4 @@
-//! What the ledger knows, and forgetting it.
+//! Reading ledger entries, and forgetting them.
 
 use super::site::{Mood, Site};
 
@@ -33,7 +33,7 @@ async fn any_id_is_found_under_its_own_name() {
             (Some(event_id), Some(&*id.to_string()))
         );
     }
-    // A slash needs no encoding, and one level of encoding is taken off, not two.
+    // A slash needs no encoding, and only one level of encoding is removed.
     assert_eq!(site.get("ledger/stripe/a/b").await.ok()["event_id"], "a/b");
     assert_eq!(site.get("ledger/stripe/50%2525").await.ok()["event_id"], "50%25");
     site.get("ledger/stripe/50%25")

@@ -1,4 +1,4 @@
-//! A token that is limited to one source: no answer of the API and no page holds anything of another one.
+//! A token that is limited to one source: no API answer and no page contains anything of another source.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::site::{Mood, Response, Site, TOKEN, token};
 
-/// In every id, body, name and destination of the source that the token does not see.
+/// Part of every id, body, name and destination of the source that the token must not see.
 const HIDDEN: &str = "payments";
 const LIMITED: &str = "limited-0123456789abcdef";
 
-/// Two sources with an event each, dead and in conflict, a job, a view and a pause of the one that is not to be seen.
+/// Two sources with one event each, dead and in conflict. The hidden one also has a replay job, a saved search and a
+/// pause.
 struct Mixed {
     site: Site,
     theirs: String,
@@ -67,7 +68,7 @@ async fn mixed() -> Mixed {
 }
 
 impl Mixed {
-    /// Every operation with the ids of the source that is not to be seen in its path.
+    /// Every operation, with the ids of the hidden source in its path.
     async fn operations(&self) -> Vec<(String, String, Value)> {
         let document = self.site.get("openapi.json").await.ok();
         let mut found = Vec::new();
@@ -102,11 +103,11 @@ impl Mixed {
             .await
     }
 
-    /// Fails if anything of the other source stands in an answer, besides what the request itself said.
+    /// Fails if a successful answer contains anything of the hidden source.
     fn is_clean(&self, what: &str, answer: &Response) {
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         if answer.status >= 400 {
-            // A refusal may repeat what was asked for; it must not say more.
+            // A refusal may repeat the request, so only its status is checked.
             assert!(
                 [400, 403, 404].contains(&answer.status),
                 "{what}: {} {text}",
@@ -126,7 +127,7 @@ async fn a_limited_token_gets_nothing_of_another_source_from_any_operation() {
     let mut refused = BTreeSet::new();
     let mut count = 0;
     for (method, path, operation) in mixed.operations().await {
-        // Probes need no token; the stream has no end and is tested in `stream`.
+        // Probes need no token; the stream never ends and is tested in `stream`.
         if !path.starts_with("/api/") || path.ends_with("/stream") {
             continue;
         }
@@ -197,7 +198,7 @@ async fn a_limited_token_sees_its_own_source_and_works_on_it() {
         .ask("POST", "/api/v1/replays", r#"{"query":"source:stripe"}"#)
         .await;
     assert_eq!(one.status, 202, "{one:?}");
-    // Whether a page goes on would tell what is in events of others.
+    // Whether there is a next page would reveal the contents of hidden events.
     for query in ["event_id=evt_payments", "type=invoice.paid", "q=body:/payments=1"] {
         mixed
             .ask("GET", &format!("/api/v1/events?{query}"), "")

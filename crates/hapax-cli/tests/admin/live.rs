@@ -1,4 +1,4 @@
-//! The tail of the events page: few messages, whatever comes.
+//! The live tail of the events page: few messages, however fast events arrive.
 
 use hapax_cli::client::{Client, Target};
 use hapax_core::Secret;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::site::{Site, TOKEN};
 
-/// The client knows only paths below `/api/v1`; a site without a token lets anyone on this machine in.
+/// The test client supports only paths below `/api/v1`; a site without a token admits anyone on this machine.
 async fn messages(site: &Site, query: &str) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
     let mut stream = tokio::net::TcpStream::connect(site.address).await.unwrap();
@@ -18,7 +18,7 @@ async fn messages(site: &Site, query: &str) -> tokio::net::TcpStream {
     stream
 }
 
-/// Reads until the text holds what is waited for, and the message that holds it is whole.
+/// Reads until the text contains `wanted` and the message that holds it is complete.
 async fn read_until(stream: &mut tokio::net::TcpStream, text: &mut String, wanted: &str) {
     use tokio::io::AsyncReadExt as _;
     let is_there = |text: &str| {

@@ -1,5 +1,5 @@
-//! The admin port and the verbs that talk to it: the real router on a real socket, a real engine on a real
-//! SQLite file, and destinations whose answers the test chooses.
+//! The admin port and the verbs that talk to it: the real router on a real socket, a real engine on a real SQLite file,
+//! and destinations whose answers the test chooses.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,10 +1,10 @@
-//! The dashboard's doors: sessions, forms, headers. What pages look like is tested in a browser.
+//! Access to the dashboard: sessions, forms, headers. The look of pages is tested in a browser.
 
 use hapax_config::Role;
 
 use super::site::{Response, Site, TOKEN, token};
 
-/// Every path of the dashboard that asks who is there.
+/// Paths of the dashboard that require a session.
 const PAGES: [&str; 2] = ["/events", "/events?q=status:dead"];
 
 async fn sign_in(site: &Site, token: &str) -> String {
@@ -24,7 +24,7 @@ fn text(answer: &Response) -> String {
     String::from_utf8(answer.body.clone()).unwrap()
 }
 
-/// The proof that the forms of a page carry.
+/// The CSRF token in the forms of a page.
 fn form_token(page: &str) -> String {
     let (_, rest) = page.split_once("name=\"csrf\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! Health, readiness and metrics: open to all, and honest.
+//! Health, readiness and metrics: open to all, and truthful.
 
 use hapax_api::views::Phase;
 

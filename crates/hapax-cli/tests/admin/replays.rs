@@ -1,4 +1,4 @@
-//! Replays: of one event, and of many.
+//! Replays of one event and of many.
 
 use hapax_config::{self as config, Environment};
 use hapax_delivery::destination::routing;
@@ -124,7 +124,7 @@ async fn a_running_replay_can_be_cancelled() {
     for number in 0..5 {
         site.accept_until(&format!("evt_{number}"), "completed").await;
     }
-    // One event a second: far from its end when it is cancelled.
+    // One event per second, so that it is far from done when it is cancelled.
     let body = json!({ "query": { "source": "stripe" }, "mode": "all", "rate": 1 });
     let id = site.post("replays", body).await.ok()["id"]
         .as_str()
@@ -165,7 +165,7 @@ async fn a_replay_that_could_take_effect_twice_is_refused_with_the_reason() {
     let site = Site::start().await;
     let file = site.folder.path().join("hapax.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    // An inbox that remembers for a day is sure of nothing that it has done.
+    // An inbox that remembers for only a day cannot rule out that the event already took effect.
     let text = text.replace(
         "[destinations.ledger]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n",
         "[destinations.ledger]\nkind = \"sql\"\nurl = \"sqlite:app.db\"\nstatements = [\"select 1\"]\n\

@@ -1,4 +1,4 @@
-//! What every test stands on: a service without ingest, on its own file and ports.
+//! The fixture of every test: a service without ingest, on its own file and ports.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -25,14 +25,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
 
-/// Longest that a test waits for something.
+/// Longest time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often a condition is looked at.
+/// How often to check a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The token of sites that have one.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A token beside the admin token.
+/// A token in addition to the admin token.
 pub(crate) fn token(name: &str, value: &str, role: Role, sources: Option<&[&str]>) -> Token {
     Token {
         name: name.to_owned(),
@@ -42,14 +42,14 @@ pub(crate) fn token(name: &str, value: &str, role: Role, sources: Option<&[&str]
     }
 }
 
-/// What every destination answers.
+/// How every destination answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mood {
-    /// Done.
+    /// Success.
     Willing,
-    /// Never again.
+    /// A permanent failure.
     Refusing,
-    /// Nothing, for as long as the test runs.
+    /// No answer for as long as the test runs.
     Silent,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Site {
     token: Option<&'static str>,
 }
 
-/// Two sources that share a destination, and one whose scope is not its name.
+/// Two sources that share a destination, and one whose scope differs from its name.
 fn text(folder: &Path, token: Option<&str>) -> String {
     let token = token
         .map(|token| format!("admin_token = \"{token}\"\n"))
@@ -109,7 +109,7 @@ impl Site {
         Self::start_with(Some(TOKEN)).await
     }
 
-    /// A site with this token, or none.
+    /// A site with this token, or with none.
     pub(crate) async fn start_with(token: Option<&'static str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hapax.toml");
@@ -135,7 +135,7 @@ impl Site {
             transport: destination.clone(),
             observer: Arc::new(Watch::new(metrics.clone(), Tracer::default())),
         };
-        // `forget` waits for the cache's life; ten seconds of it prove nothing more than this.
+        // `forget` waits until cached entries expire; the default of ten seconds would prove nothing more.
         let limits = Limits {
             seen_for: Duration::from_millis(50),
             ..Limits::default()
@@ -172,14 +172,14 @@ impl Site {
         }
     }
 
-    /// Changes who may come in.
+    /// Changes the tokens that are accepted.
     pub(crate) fn admit(&self, admin_token: &str, tokens: Vec<Token>) {
         let mut settings = self.settings.load().as_ref().clone();
         settings.access = Access::new(Some(Secret::new(admin_token)), tokens, self.address);
         self.settings.store(Arc::new(settings));
     }
 
-    /// The address of another process's admin port: the same store, and a memory of its own.
+    /// Starts another process's admin port, with the same store and its own memory, and returns its address.
     pub(crate) async fn another_replica(&self) -> SocketAddr {
         let clock = Arc::new(SystemClock::default());
         let state = AdminState::new(
@@ -250,7 +250,7 @@ impl Site {
         .await;
     }
 
-    /// Looks until there is something to see; a test that waited in vain says for what.
+    /// Polls until `look` finds something; on timeout, the panic names what was missing.
     pub(crate) async fn eventually<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -288,7 +288,7 @@ impl Site {
             .await
     }
 
-    /// One request exactly as it is written here.
+    /// Sends one request exactly as given.
     pub(crate) async fn send(
         &self,
         method: &str,
@@ -327,7 +327,7 @@ impl Site {
     }
 }
 
-/// An answer, read whole.
+/// An answer, read to its end.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -360,7 +360,7 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The document of a success.
+    /// The document of a successful answer.
     #[track_caller]
     pub(crate) fn ok(&self) -> Value {
         assert!(
@@ -372,7 +372,7 @@ impl Response {
         self.json()
     }
 
-    /// Checks that it is a problem with this status and code.
+    /// Asserts that the answer is a problem with this status and code.
     #[track_caller]
     pub(crate) fn is_problem(&self, status: u16, code: &str) {
         assert_eq!(

@@ -64,7 +64,7 @@ async fn a_reader_that_lags_is_told_how_much_it_missed() {
     let site = Site::start().await;
     let client = client(&site);
     let mut messages = client.stream("events/stream").await.unwrap();
-    // The tail keeps 1,024 lines and sockets some more; nothing is read until all have arrived.
+    // The tail keeps 1,024 lines and the sockets some more; nothing is read until all events have arrived.
     let long = "x".repeat(200);
     for round in 0..40 {
         let arrivals = (0..500).map(|number| site.accept_quietly(format!("{long}_{round}_{number}")));

@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use super::site::{Mood, Site, TOKEN};
 
-/// The binary, in the folder of the site, with nothing from the environment of the test.
+/// The binary, in the folder of the site, without the environment of the test.
 fn hapax(site: &Site, words: &[&str]) -> Command {
     let mut command = Command::new(hapax_testkit::binary());
     command
@@ -108,7 +108,7 @@ async fn the_tail_prints_a_line_for_each_arrival() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It says that it follows only once the stream is open: what comes from here on is shown.
+    // It prints this only once the stream is open, so every later event is shown.
     let mut said = BufReader::new(tail.stderr.take().unwrap()).lines();
     assert!(
         said.next_line()
@@ -220,7 +220,7 @@ async fn a_wrong_token_and_an_absent_service_say_what_to_do() {
         output.status.code() == Some(1) && stderr.contains("HAPAX_ADMIN_TOKEN"),
         "{stderr}"
     );
-    // A port that was just free: no one listens there.
+    // A port that was just free, so nothing listens there.
     let free = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
