@@ -1,43 +1,41 @@
-//! The smallest reader of HTTP/1.1 answers that serves: status, length, and where the body is.
+//! A minimal parser of HTTP/1.1 answers: status, length, and where the body is.
 //!
-//! It looks at the bytes gathered so far and says whether an answer is whole. It costs a fraction of what a general
-//! parser does, which matters because the load client shares its processor with the server it measures.
+//! It examines the bytes read so far and says whether an answer is complete. It costs a fraction of a general parser,
+//! which matters because the load client shares its processor with the server it measures.
 
 use std::ops::Range;
 
-/// A head that is longer than this is not one of ours.
+/// Longest head that is parsed; Hapax never sends a longer one.
 pub(crate) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// A whole answer, as places in the buffer it was read into.
+/// A complete answer, as positions in the buffer it was read into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireResponse {
-    /// The HTTP status.
     pub status: u16,
     /// Where the body is; its end is the end of the answer.
     pub body: Range<usize>,
-    /// What becomes of the connection.
     pub next: Next,
 }
 
-/// What the server said about the connection.
+/// What happens to the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It takes the next request.
+    /// The server accepts another request.
     Open,
-    /// It closes it.
+    /// The server closes it.
     Close,
 }
 
-/// Why bytes are not an answer that can be read here.
+/// Why bytes are not an answer that can be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     /// It does not begin like an HTTP/1 answer.
     #[error("the server did not answer in HTTP/1.1")]
     NotHttp,
-    /// It has no end of its head.
+    /// The head does not end within the limit.
     #[error("the head of the answer is longer than {HEAD_BYTES_MAX} bytes")]
     HeadTooLong,
-    /// It does not say how long it is.
+    /// It does not state its length.
     #[error("the answer has no content-length, and only such answers are read here")]
     NoLength,
 }
@@ -45,24 +43,24 @@ pub(crate) enum Malformed {
 /// What an answer means for the event that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// 2xx: new, stored.
+    /// 2xx: new and stored.
     Accepted,
     /// 2xx: seen before.
     Duplicate,
-    /// 2xx: known id, other body.
+    /// 2xx: known id, different body.
     Conflict,
-    /// 2xx with another body.
+    /// 2xx with an unknown body.
     OtherSuccess,
-    /// Refused for good: any status below 500 that is not 2xx or 429.
+    /// Refused permanently: any status below 500 that is not 2xx or 429.
     Refused,
-    /// Try again later: 429, 503.
+    /// Retry later: 429, 503.
     Unavailable,
     /// Any other failure.
     Failed,
 }
 
 impl Outcome {
-    /// Reads the meaning from the status and the beginning of the body.
+    /// Derives the outcome from the status and the beginning of the body.
     pub fn of(status: u16, body: &[u8]) -> Self {
         match status {
             200..=299 => Self::of_success(body),
@@ -85,7 +83,7 @@ impl Outcome {
     }
 }
 
-/// Reads an answer from the beginning of `bytes`; `None` while it is not whole yet.
+/// Parses an answer at the beginning of `bytes`; `None` while it is incomplete.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Option<WireResponse>, Malformed> {
     let mut lines = Lines { bytes, position: 0 };
     let Some(status_line) = lines.next() else {
@@ -131,7 +129,7 @@ fn unfinished(bytes: &[u8]) -> Result<Option<WireResponse>, Malformed> {
     }
 }
 
-/// The lines of a head, each without its line end.
+/// The lines of a head, each without its line ending.
 struct Lines<'a> {
     bytes: &'a [u8],
     position: usize,

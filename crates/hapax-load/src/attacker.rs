@@ -1,8 +1,9 @@
-//! Strangers that do their worst against a service on this machine: slow heads, slow bodies, large bodies that stall,
-//! large bodies without a signature, floods of bad signatures.
+//! Attackers against a service on this machine: slow heads, slow bodies, large bodies that stall, large bodies without
+//! a signature, floods of bad signatures.
 //!
-//! They run on one thread of the lowest priority and rest before they come back, since they share the machine with what
-//! they attack: what counts is what the service lets them take, and not the time that sending takes from it.
+//! They run on one thread at the lowest priority and pause before they reconnect, because they share the machine with
+//! the service: the benchmark is about the resources that the service lets them take, not the processor time that
+//! sending costs.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -17,21 +18,20 @@ use tokio::time::{sleep, timeout};
 
 use super::connection::Connection;
 
-/// Just below what is refused by its length alone.
+/// Just below the length that is refused without reading the body.
 const LARGE_BODY_BYTES: usize = (5 << 20) - 1;
-/// An unfinished head, as long as most servers take one.
+/// An unfinished head, of a length that most servers accept.
 const HEAD_BYTES: usize = 12 * 1024;
-/// Sent again and again.
+/// Sent repeatedly.
 static PIECE: [u8; 64 * 1024] = [b'x'; 64 * 1024];
-/// Between two bytes of what is slow.
+/// Pause between two bytes of a slow request.
 const TRICKLE: Duration = Duration::from_millis(500);
-/// Before a connection that was cut off is opened again.
+/// Pause before a closed connection is reopened.
 const REST: Duration = Duration::from_millis(250);
-/// No connection is held longer by our own doing.
+/// The attacker itself closes a connection after this time.
 const HELD_MAX: Duration = Duration::from_secs(60);
 const NICEST: i32 = 19;
 
-/// Whom to attack.
 #[derive(Debug)]
 pub struct Plan {
     pub address: SocketAddr,
@@ -57,7 +57,7 @@ const KINDS: [Kind; 5] = [
     Kind::Flood,
 ];
 
-/// Attacks for ever, on this thread; `ready` is called once every connection was opened.
+/// Attacks forever, on this thread; calls `ready` once every connection is open.
 pub fn run(plan: Plan, ready: impl FnOnce() -> io::Result<()>) -> anyhow::Result<()> {
     rustix::process::nice(NICEST).context("the attack cannot lower its priority")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -79,10 +79,10 @@ pub fn run(plan: Plan, ready: impl FnOnce() -> io::Result<()>) -> anyhow::Result
     })
 }
 
-/// One connection after the other.
+/// Uses one connection after another.
 async fn attack(kind: Kind, mut stream: TcpStream, plan: Arc<Plan>) {
     loop {
-        // Being cut off is what it is about.
+        // Being disconnected is the point of the attack.
         let _ = timeout(HELD_MAX, plan.send(kind, stream)).await;
         stream = loop {
             sleep(REST).await;
@@ -141,11 +141,11 @@ impl Plan {
     }
 }
 
-/// In the form of Stripe's, so that only its check can tell.
+/// In Stripe's format, so that only verification can reject it.
 const BAD_SIGNATURE: &str = "stripe-signature: t=1700000000,v1=\
     0000000000000000000000000000000000000000000000000000000000000000\r\n";
 
-/// All but the last byte.
+/// Sends all but the last byte of the body.
 async fn send_large(stream: &mut TcpStream, head: &str) -> io::Result<()> {
     stream.write_all(head.as_bytes()).await?;
     let mut left = LARGE_BODY_BYTES;
@@ -157,7 +157,7 @@ async fn send_large(stream: &mut TcpStream, head: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A byte now and then, until the other side has had enough.
+/// Sends a byte now and then, until the other side closes the connection.
 async fn trickle(mut stream: TcpStream) -> io::Result<()> {
     let mut answer = [0; 1024];
     loop {

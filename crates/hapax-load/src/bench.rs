@@ -1,7 +1,7 @@
-//! The published benchmark: Hapax beside its ceiling, in one run.
+//! The published benchmark: Hapax and its ceiling, in one run.
 //!
-//! Rounds alternate between the ceiling and the service, so that both see the same machine; every figure is the median
-//! of its rounds, and every ratio is taken within a round. The client is a process of its own, ids are random, and the
+//! Rounds alternate between the ceiling and the service, so that both see the same machine. Every figure is the median
+//! of its rounds, and every ratio is taken within a round. The client runs in its own process, ids are random, and the
 //! store is on a disk.
 
 mod backlog;
@@ -33,30 +33,25 @@ pub(crate) use remembered::Remembered;
 pub(crate) use round::Round;
 pub use table::print;
 
-/// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Results {
-    /// Where it was measured.
     pub machine: Machine,
-    /// What was run.
     pub plan: Plan,
-    /// How safely the store writes, where that is Redis.
+    /// How safely the store writes, if it is Redis.
     pub redis: Option<Persistence>,
     /// The figures, with their targets.
     pub figures: Vec<Figure>,
-    /// What was not as it should be: answers that were no success, events that were not new.
+    /// Unexpected results: answers that were not a success, events that were not new.
     pub problems: Vec<String>,
-    /// What each round found.
     pub rounds: Vec<Round>,
-    /// A large ledger beside an empty one.
+    /// A large ledger compared with an empty one.
     pub ledger: Option<Ledger>,
-    /// What events cost in memory whose payloads are gone.
+    /// The memory that events need after their payloads were purged.
     pub remembered: Vec<Remembered>,
-    /// A long backlog beside a short one.
+    /// A long backlog compared with a short one.
     pub backlog: Option<Backlog>,
 }
 
-/// Runs the plan.
 pub async fn run(plan: Plan) -> anyhow::Result<Results> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;

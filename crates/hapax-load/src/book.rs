@@ -1,5 +1,5 @@
-//! A book: the table that a `sql` destination writes to. One line for each effect, and nothing that would refuse a
-//! second one: what is there twice was done twice.
+//! A book: the table that a `sql` destination writes to. It has one line for each effect and no unique constraint, so
+//! an effect that was applied twice is there twice.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::service::quoted;
 const FILE: &str = "book.db";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A table of its own, in the store's database or in a file of its own.
+/// A separate table, in the store's database or in its own file.
 pub(crate) struct Book {
     table: String,
     place: BookDatabase,
@@ -27,7 +27,7 @@ enum BookDatabase {
 }
 
 impl Book {
-    /// Opens a new one: beside the store where that is a PostgreSQL, and otherwise in `folder`.
+    /// Opens a new book: in the store's database if that is PostgreSQL, otherwise in `folder`.
     pub(crate) async fn open(store: Option<&str>, folder: &Path) -> anyhow::Result<Self> {
         let place = match store {
             Some(url) if url.starts_with("postgres") => {
@@ -52,14 +52,14 @@ impl Book {
         Ok(book)
     }
 
-    /// A destination with this name that writes to it.
+    /// A destination with this name that writes to the book.
     pub(crate) fn destination(&self, name: &str) -> String {
         let url = match &self.place {
             BookDatabase::Sqlite(path) => format!("sqlite:{}", path.display()),
             BookDatabase::Postgres { url, .. } => url.expose().to_owned(),
         };
-        // A short lease: what a killed service had in hand is taken over soon.
-        // The table's name makes the consumer's: books in one database share one inbox.
+        // The lease is short, so that deliveries of a killed service are taken over soon. The consumer is named after
+        // the table, because books in one database share one inbox.
         format!(
             "\n[destinations.{name}]\nkind = \"sql\"\nid = {}\nurl = {}\ntimeout = \"5s\"\nlease = \"6s\"\nmax_attempts = 100\n\
              backoff = {{ first = \"50ms\", cap = \"1s\" }}\nparams = {{ event = \"event_id\" }}\nstatements = [{}]\n",
@@ -69,7 +69,7 @@ impl Book {
         )
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub(crate) async fn lines(&self) -> anyhow::Result<u64> {
         let query = format!("select count(*) from {}", self.table);
         let count: i64 = match &self.place {
@@ -85,7 +85,7 @@ impl Book {
         Ok(u64::try_from(count)?)
     }
 
-    /// How often each event is in it.
+    /// How often each event is in the book.
     pub(crate) async fn effects(&self) -> anyhow::Result<HashMap<String, u64>> {
         let query = format!("select event from {}", self.table);
         let mut effects = HashMap::new();
@@ -107,7 +107,7 @@ impl Book {
         Ok(effects)
     }
 
-    /// Removes it from a database that is not ours; a file goes with its folder.
+    /// Removes the book from a database that is not ours; a file goes with its folder.
     pub(crate) async fn burn(&self) -> anyhow::Result<()> {
         match &self.place {
             BookDatabase::Sqlite(_) => Ok(()),
@@ -122,7 +122,7 @@ impl Book {
         }
     }
 
-    /// A command line that counts its lines, and one that prints what is there twice.
+    /// A command that counts the lines, and one that prints events that are there twice.
     pub(crate) fn checks(&self) -> [String; 2] {
         let client = match &self.place {
             BookDatabase::Sqlite(path) => format!("sqlite3 {}", path.display()),

@@ -1,4 +1,4 @@
-//! The ceiling: what this machine can do when a handler reads the body and nothing else.
+//! The ceiling: the throughput of this machine with a handler that only reads the body.
 //!
 //! It runs on the same runtime and allocator as `hapax serve`, because it is the same binary.
 
@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 /// Serves until the task is dropped.
 pub async fn serve(listener: TcpListener) -> std::io::Result<()> {
     let router = axum::Router::new().fallback(read_the_body);
-    // Without this the kernel may hold an answer back to join it with the next.
+    // Without this, the kernel may delay an answer to join it with the next.
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });

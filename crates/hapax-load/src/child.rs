@@ -1,6 +1,6 @@
-//! The helpers that run as processes of their own: the ceiling, the sink and the load client.
+//! Helpers that run in their own processes: the ceiling, the sink and the load client.
 //!
-//! All are hidden verbs of this binary. A server prints its address as the first line; the client prints its report.
+//! All are hidden verbs of this binary. A server prints its address on the first line; the client prints its report.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use super::report::Report;
 
 const START_LIMIT: Duration = Duration::from_secs(10);
 
-/// A helper that serves. It is killed when this is dropped, and ends by itself when this process is gone.
+/// A helper that serves. It is killed when this is dropped, and exits when this process ends.
 pub(crate) struct Server {
     address: SocketAddr,
-    // Held for its drop, which kills the process; its stdin closes with it.
+    // Held for its drop, which kills the process and closes its stdin.
     _child: Child,
 }
 
@@ -44,19 +44,18 @@ impl Server {
         })
     }
 
-    /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Strangers that do their worst. They end when this is dropped.
+/// The attackers. They stop when this is dropped.
 pub(crate) struct Attack {
     _child: Child,
 }
 
 impl Attack {
-    /// Starts them, and waits until all of them are connected.
+    /// Starts the attackers, and waits until all of them are connected.
     pub(crate) async fn start(address: SocketAddr, path: &str, connections: usize) -> anyhow::Result<Self> {
         let mut child = command()?
             .args(["attack", "--address", &address.to_string(), "--path", path])
@@ -75,32 +74,28 @@ impl Attack {
     }
 }
 
-/// What the load client is to do.
+/// The arguments of the load client.
 #[derive(Clone, Debug)]
 pub(crate) struct Load<'a> {
-    /// Where to.
     pub address: SocketAddr,
     /// The path, such as `/in/bench`.
     pub path: &'a str,
-    /// The signing secret.
     pub secret: &'a str,
-    /// How many connections.
     pub connections: usize,
-    /// At most this long.
+    /// Maximum duration.
     pub seconds: u64,
-    /// How many different deliveries.
+    /// Number of different deliveries.
     pub distinct: usize,
-    /// Only this many ids, each time with another body.
+    /// Send only this many ids, each time with a different body.
     pub conflicting: Option<usize>,
-    /// Which ones.
     pub seed: u64,
     /// `--repeat` or nothing.
     pub order: super::client::Order,
-    /// At most this many requests a second.
+    /// Maximum requests per second.
     pub rate: Option<u32>,
 }
 
-/// Runs the load client to its end.
+/// Runs the load client until it ends.
 pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
     let mut command = command()?;
     command
@@ -143,10 +138,10 @@ pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
     serde_json::from_str(&text).context("the load client printed something that is not its report")
 }
 
-/// The environment variable that hands the secret to the load client.
+/// The environment variable that passes the secret to the load client.
 pub const SECRET_VARIABLE: &str = "HAPAX_LOAD_SECRET";
 
-/// This binary, without any setting of ours that the environment may hold, and killed with its handle.
+/// This binary, without `HAPAX_` variables from the environment, killed when its handle is dropped.
 pub(crate) fn command() -> anyhow::Result<Command> {
     let binary = std::env::current_exe().context("the path of this binary is not known")?;
     let mut command = Command::new(binary);
@@ -161,7 +156,7 @@ fn ours(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString>
     names.filter(|name| name.to_string_lossy().starts_with("HAPAX_"))
 }
 
-/// Ends when the parent does: its end of our stdin closes, however it died.
+/// Returns when the parent ends, for any reason: that closes our stdin.
 pub async fn parent_gone() {
     let (gone, wait) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {

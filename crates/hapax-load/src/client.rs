@@ -1,7 +1,7 @@
-//! The load client: N connections in a closed loop, each sending its next delivery when the last one is answered.
+//! The load client: N connections in a closed loop, each sending its next delivery once the last one is answered.
 //!
-//! It runs on one thread, in a process of its own. Within the loop there is one write, one read, one look at the clock
-//! and two short copies a request: what the client costs is taken from the server, on a machine that both share.
+//! It runs on one thread, in its own process. Each request costs one write, one read, one clock reading and two short
+//! copies, because client and server share a machine and every cycle of the client is taken from the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,24 +18,20 @@ use super::connection::Connection;
 use super::prepare::Prepared;
 use super::report::{Report, Tally};
 
-/// More connections than this tell nothing more about one machine.
+/// More connections than this reveal nothing more about one machine.
 pub(crate) const CONNECTIONS_MAX: usize = 10_000;
-/// How long after the end of a run an answer may still come.
+/// How long after the end of a run an answer may still arrive.
 const GRACE: Duration = Duration::from_secs(30);
-/// A server that breaks this many exchanges in one run is not measured any further.
+/// After this many broken exchanges in one run, the measurement is aborted.
 const BROKEN_MAX: u64 = 10_000;
 
-/// What to run.
 pub struct Plan {
-    /// Where to.
     pub address: SocketAddr,
-    /// How many connections.
     pub connections: usize,
-    /// No request is begun after this long.
+    /// No request is sent after this time.
     pub time_limit: Duration,
-    /// What happens at the end of the prepared deliveries.
     pub order: Order,
-    /// At most this many requests a second, evenly; none: as fast as they are answered.
+    /// Maximum requests per second, evenly spaced; `None` for as fast as they are answered.
     pub rate: Option<u32>,
 }
 
@@ -44,7 +40,7 @@ pub struct Plan {
 pub enum Order {
     /// The run ends: each is sent once.
     Once,
-    /// It begins again with the first, until the time is over.
+    /// It starts over with the first, until the time is up.
     Repeat,
 }
 
@@ -123,7 +119,7 @@ async fn open_all(plan: &Plan) -> anyhow::Result<Vec<Connection>> {
     Ok(open)
 }
 
-/// One connection's loop. Gives the moment of its last answer.
+/// The loop of one connection. Returns the time of its last answer.
 async fn drive(mut connection: Connection, shared: Arc<Shared>) -> Instant {
     let mut request = shared.prepared.blank();
     shared.start.wait().await;

@@ -1,4 +1,4 @@
-//! One keep-alive connection: a request's bytes out, an answer in, nothing else.
+//! One keep-alive connection: it writes a request's bytes and reads an answer, nothing else.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use super::answer::{self, Malformed, Next, WireResponse};
 
 const BUFFER_BYTES_FIRST: usize = 2 * 1024;
-/// No answer that is read here is larger; `/metrics` and `/api/v1/stats` are the largest.
+/// No expected answer is larger; `/metrics` and `/api/v1/stats` are the largest.
 const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A connection with the buffer its answers are read into.
@@ -19,19 +19,19 @@ pub(crate) struct Connection {
     buffer: Vec<u8>,
 }
 
-/// Why an exchange brought no answer. The server may have acted on the request all the same.
+/// Why an exchange had no answer. The server may have acted on the request anyway.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Broken {
     /// The connection could not be made, or failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The server closed it before its answer was whole.
+    /// The server closed it before its answer was complete.
     #[error("the server closed the connection before it had answered")]
     Closed,
-    /// What came is not an answer.
+    /// The bytes received are not an answer.
     #[error("{0}")]
     Malformed(#[from] Malformed),
-    /// The answer is larger than anything expected here.
+    /// The answer is larger than any expected one.
     #[error("the answer is larger than {ANSWER_BYTES_MAX} bytes")]
     TooLarge,
     /// There was no answer in time.
@@ -40,14 +40,14 @@ pub(crate) enum Broken {
 }
 
 impl Connection {
-    /// Connects. Small requests must not wait for more bytes to join them.
+    /// Connects with `TCP_NODELAY`: small requests must not wait for more bytes to join them.
     pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Self::over(stream))
     }
 
-    /// The same over a stream that is open.
+    /// Uses a stream that is already open.
     pub(crate) fn over(stream: TcpStream) -> Self {
         Self {
             stream,
@@ -55,8 +55,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads its answer. After an error, or an answer that ends with [`Next::Close`], the
-    /// connection is of no more use.
+    /// Sends a request and reads its answer. After an error, or an answer with [`Next::Close`], the connection cannot
+    /// be used again.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<WireResponse, Broken> {
         self.stream.write_all(request).await?;
         let mut filled = 0;
@@ -75,12 +75,12 @@ impl Connection {
         }
     }
 
-    /// The body of the answer that was read last.
+    /// The body of the last answer.
     pub(crate) fn body(&self, answer: &WireResponse) -> &[u8] {
         self.buffer.get(answer.body.clone()).unwrap_or_default()
     }
 
-    /// The head of the answer that was read last.
+    /// The head of the last answer.
     pub(crate) fn head(&self, answer: &WireResponse) -> &[u8] {
         self.buffer.get(..answer.body.start).unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl Connection {
     }
 }
 
-/// One GET on a connection of its own, within a time limit: for probes, not for load.
+/// One GET on its own connection, within a time limit: for probes, not for load.
 pub(crate) async fn get(
     address: SocketAddr,
     path: &str,
@@ -114,7 +114,7 @@ pub(crate) async fn get(
         .unwrap_or(Err(Broken::Late(limit)))
 }
 
-/// A connection that is opened when it is needed and again after it broke, each exchange within a time limit.
+/// A connection that is opened on first use and again after it broke; each exchange has a time limit.
 pub(crate) struct Reconnecting {
     address: SocketAddr,
     limit: Duration,
@@ -122,7 +122,7 @@ pub(crate) struct Reconnecting {
 }
 
 impl Reconnecting {
-    /// Not connected yet.
+    /// Does not connect yet.
     pub(crate) fn new(address: SocketAddr, limit: Duration) -> Self {
         Self {
             address,
@@ -131,13 +131,13 @@ impl Reconnecting {
         }
     }
 
-    /// Sends a request and gives what `read` makes of the status and body of its answer.
+    /// Sends a request and applies `read` to the status and body of its answer.
     pub(crate) async fn exchange<T>(
         &mut self,
         request: &[u8],
         read: impl FnOnce(u16, &[u8]) -> T,
     ) -> Result<T, Broken> {
-        // Taken out for the time of the exchange: a failed or late one must not be used again.
+        // Taken out during the exchange: after a failure or a timeout, it must not be used again.
         let taken = self.connection.take();
         let address = self.address;
         let exchange = async {
@@ -177,7 +177,7 @@ mod tests {
             let mut request = [0; 512];
             assert!(stream.read(&mut request).await.unwrap() > 0);
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
-            // One byte at a time at first: every split of the head must do.
+            // One byte at a time at first: the parser must handle every split of the head.
             for byte in head.as_bytes() {
                 stream.write_all(&[*byte]).await.unwrap();
                 stream.flush().await.unwrap();

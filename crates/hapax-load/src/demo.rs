@@ -1,5 +1,5 @@
-//! The proof: events sent several times each, at once and in any order, through a service that is killed in the middle,
-//! to a sink that fails as real handlers do. At the end everything is counted.
+//! The proof: events sent several times each, concurrently and in random order, through a service that is killed in the
+//! middle, to a sink that fails as real handlers do. At the end everything is counted.
 
 mod crash;
 mod proof;
@@ -27,7 +27,7 @@ const SOURCE: &str = "demo";
 const PATH: &str = "/in/demo";
 const EFFECTS_FILE: &str = "effects.tsv";
 pub(super) const STORE_FILE: &str = "hapax.db";
-/// After the last answer, everything must have been delivered within this.
+/// After the last answer, everything must be delivered within this time.
 const DELIVERED_LIMIT: Duration = Duration::from_secs(120);
 const DRAINED_EVERY: Duration = Duration::from_millis(50);
 /// One delivery in seven fails: enough to retry often, not enough to look like an outage.
@@ -37,19 +37,17 @@ pub(super) const FAULTS: Faults = Faults {
     hang_up_after_effect: 50,
 };
 
-/// What to show.
 pub struct Plan {
-    /// Different events.
+    /// Number of different events.
     pub events: usize,
-    /// Each is sent between once and this often, all mixed, and once more at the end.
+    /// Each event is sent between once and this many times in random order, and once more at the end.
     pub copies_max: usize,
-    /// How often the service is killed.
+    /// Number of times to kill the service.
     pub kills: usize,
-    /// A store to use; none: a new SQLite file in the workspace.
+    /// A store to use; with `None`, a new SQLite file in the workspace.
     pub store: Option<String>,
 }
 
-/// Runs it.
 pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Proof> {
     let started = Instant::now();
     let folder = workspace.path();
@@ -78,7 +76,7 @@ pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Proof> {
     let service = service?;
     progress.say("waiting until everything is delivered");
     let acknowledged = senders.acknowledged();
-    // Running out of time is not an error here: what is missing is counted as lost.
+    // Running out of time is not an error here: missing events are counted as lost.
     let _ = tokio::time::timeout(DELIVERED_LIMIT, sink.effects().wait_for_events(acknowledged)).await;
     drained(&site).await?;
     progress.say("sending every event once more");
@@ -145,7 +143,7 @@ pub async fn prepare(site: &Site, secret: &str, count: usize) -> anyhow::Result<
         .context("signing failed")?
 }
 
-/// Waits until the service has no unfinished work: until then another attempt may still reach the sink.
+/// Waits until the service has no unfinished deliveries: until then, another attempt may still reach the sink.
 pub(super) async fn drained(site: &Site) -> anyhow::Result<()> {
     let started = Instant::now();
     while started.elapsed() < DELIVERED_LIMIT {
@@ -157,7 +155,7 @@ pub(super) async fn drained(site: &Site) -> anyhow::Result<()> {
     anyhow::bail!("the service still has unfinished work after {DELIVERED_LIMIT:?}")
 }
 
-/// Deliveries that wait, run or retry, by `/api/v1/stats`.
+/// Unfinished deliveries according to `/api/v1/stats`.
 fn unfinished(stats: &serde_json::Value) -> Option<u64> {
     let destinations = stats.get("destinations")?.as_array()?;
     let unfinished_states = ["pending", "running", "retrying", "held"];

@@ -1,8 +1,8 @@
-//! Load and proof: what `hapax bench`, `hapax demo` and `hapax send` are made of.
+//! Load and proof: the parts of `hapax bench`, `hapax demo` and `hapax soak`.
 //!
-//! The service under test is always a child process of this very binary, driven only through its configuration file
-//! and HTTP, as any user would. Nothing here reaches into the engine; `preload` alone writes to a store, before a
-//! service opens it.
+//! The service under test is always a child process of this same binary, driven only through its configuration file and
+//! HTTP, as any user would. Nothing here reaches into the engine; only `preload` writes to a store, before a service
+//! opens it.
 
 pub(crate) mod answer;
 pub mod attacker;

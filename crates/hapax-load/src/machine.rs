@@ -1,4 +1,4 @@
-//! Facts about the machine, printed beside every figure: without them a number means little.
+//! Facts about the machine, printed with every figure: without them a number means little.
 
 use std::fs::OpenOptions;
 use std::io::{self, Seek as _, Write as _};
@@ -12,25 +12,23 @@ use super::workspace;
 const PROBE_FOR: Duration = Duration::from_secs(1);
 const PROBE_BYTES: usize = 4096;
 
-/// What a reader needs to know to compare figures.
+/// What a reader needs in order to compare figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// Processor cores that this process may use.
     pub cores: usize,
-    /// What the processor calls itself.
+    /// The processor's model name.
     pub processor: Option<String>,
-    /// Memory of the machine.
     pub memory_mib: Option<u64>,
-    /// The kernel.
     pub kernel: Option<String>,
     /// The file system that holds the store.
     pub file_system: Option<String>,
-    /// Flushes of a 4 KiB write to the store's folder, one after the other, in a second.
+    /// Flushes of a 4 KiB write to the store's folder per second, one after the other.
     pub flushes_per_second: f64,
 }
 
 impl Machine {
-    /// Looks, and probes the disk for a second.
+    /// Reads the facts, and probes the disk for a second.
     pub fn probe(folder: &Path) -> io::Result<Self> {
         let read = |path| std::fs::read_to_string(path).ok();
         Ok(Self {

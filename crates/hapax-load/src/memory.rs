@@ -1,4 +1,4 @@
-//! How much memory a process takes, as Linux counts it.
+//! How much memory a process uses, as Linux counts it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,19 +11,19 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// Memory of a process at one moment, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// All pages that are in memory, those of mapped files among them.
+    /// All pages that are in memory, including those of mapped files.
     pub resident_kib: u64,
-    /// Pages that belong to no file: what the process itself allocated.
+    /// Pages that belong to no file: the process's own allocations.
     pub anonymous_kib: u64,
 }
 
 impl Memory {
-    /// Of a running process; `None` where the system does not tell.
+    /// The memory of a running process; `None` if the system does not report it.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
     }
 
-    /// How many files, sockets and the like a running process has open.
+    /// The number of open files, sockets and the like of a running process.
     pub(crate) fn descriptors_of(pid: u32) -> Option<u64> {
         Some(std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64)
     }
@@ -48,7 +48,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to look, ten times a second.
+    /// Starts watching, ten times per second.
     pub(crate) fn start(pid: u32) -> Self {
         let resident_kib = Arc::new(AtomicU64::new(0));
         let anonymous_kib = Arc::new(AtomicU64::new(0));
@@ -69,7 +69,6 @@ impl Watch {
         }
     }
 
-    /// The largest values seen.
     pub(crate) fn peak(&self) -> Memory {
         Memory {
             resident_kib: self.resident_kib.load(Ordering::Relaxed),

@@ -1,5 +1,5 @@
-//! A ledger that has seen millions of events, made without sending them: rows written through the store's own `accept`,
-//! by this process, while no service has the store open.
+//! A ledger with millions of events, made without sending them: rows are written through the store's own `accept`, by
+//! this process, while no service has the store open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,27 +16,27 @@ use hapax_store_sqlite::{Options, SqliteStore};
 
 use hapax_terminal::progress::Progress;
 
-/// The most that is preloaded.
+/// The most entries to preload.
 pub const ENTRIES_MAX: u64 = 100_000_000;
 
 const BATCH: u64 = 4096;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 
-/// Puts `count` events into an open store, each with a delivery to `destination` that waits.
+/// Adds `count` events to an open store, each with a queued delivery to `destination`.
 pub(crate) async fn enqueue(store: &dyn Store, destination: &str, count: u64) -> anyhow::Result<()> {
     let progress = Progress::new(count);
     progress.say(format!("writing {count} deliveries that wait"));
     write(store, "bench", Some(destination), count, &progress).await
 }
 
-/// Puts `count` events of `source` into an open store, none of which goes anywhere.
+/// Adds `count` events of `source` without deliveries to an open store.
 pub(crate) async fn remember(store: &dyn Store, source: &str, count: u64) -> anyhow::Result<()> {
     let progress = Progress::new(count);
     progress.say(format!("writing {count} ledger entries"));
     write(store, source, None, count, &progress).await
 }
 
-/// Puts `count` events of `source` into a new SQLite file, with random ids, as real ones are.
+/// Adds `count` events of `source` to a new SQLite file, with random ids like real ones.
 pub(crate) async fn fill(path: &Path, source: &str, count: u64) -> anyhow::Result<()> {
     let mut options = Options::new(Arc::new(SystemClock::default()));
     options.batch_items_max = BATCH as usize;
@@ -68,7 +68,7 @@ async fn write(
     while !batch.is_empty() {
         let size = batch.len() as u64;
         let remaining = count - written - size;
-        // The next batch is made while the store writes this one.
+        // Make the next batch while the store writes this one.
         let (answers, next) = tokio::join!(store.accept(batch), async { maker.batch(remaining.min(BATCH)) });
         for answer in answers {
             answer.context("the store refused a row")?;

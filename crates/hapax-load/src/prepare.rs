@@ -1,8 +1,9 @@
 //! Signed deliveries, made before anything is measured.
 //!
-//! All deliveries of a run share one request of 1 KiB; only the event id, a number in the body and the signature differ. So
-//! a delivery is kept as those three (48 bytes), and a connection writes them into its own copy of the request just before it sends:
-//! millions of genuine signatures fit in memory, and none is computed while the clock runs.
+//! All deliveries of a run share one request of 1 KiB; only the event id, a number in the body and the signature
+//! differ. So a delivery is stored as those three (48 bytes), and a connection writes them into its own copy of the
+//! request just before it sends: millions of genuine signatures fit in memory, and none is computed during the
+//! measurement.
 
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,32 +11,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use hapax_verify::sign::Signer;
 
-/// The size of every body.
 pub(crate) const BODY_BYTES: usize = 1024;
 /// At 48 bytes each, these take 960 MB.
 pub(crate) const DELIVERIES_MAX: usize = 20_000_000;
 
 const ID_BYTES: usize = 12;
-/// What tells bodies under one id apart; all zeros in the first.
+/// Distinguishes bodies under one id; all zeros in the first.
 const VARIANT_BYTES: usize = 4;
 const VARIANT_LABEL: &str = r#""description":""#;
 const SIGNATURE_BYTES: usize = 32;
 const ID_PREFIX: &str = "evt_";
 const PROVIDER: &str = "stripe";
 
-/// What to prepare.
 pub struct Recipe<'a> {
-    /// Where the requests go.
     pub address: SocketAddr,
     /// The path, such as `/in/bench`.
     pub path: &'a str,
     /// The Stripe signing secret.
     pub secret: &'a str,
-    /// How many different events.
+    /// Number of different events.
     pub count: usize,
     /// The same seed makes the same events, so that a later run can repeat them.
     pub seed: u64,
-    /// Only the first this many ids are sent, again and again, and each time with a body that was never sent before.
+    /// Send only this many ids repeatedly, each time with a body that was never sent before.
     pub conflicting_ids: Option<usize>,
 }
 
@@ -91,17 +89,16 @@ impl Prepared {
         })
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.deliveries.len()
     }
 
-    /// A request for a connection to keep and fill again and again.
+    /// A request for a connection to keep and refill.
     pub fn blank(&self) -> Vec<u8> {
         self.template.clone()
     }
 
-    /// Makes `request` the delivery of this number.
+    /// Turns `request` into the delivery with this number.
     pub fn fill(&self, number: usize, request: &mut [u8]) {
         if let Some(delivery) = self.deliveries.get(number) {
             write_hex(&delivery.id, &mut request[self.id_at..]);
@@ -110,7 +107,7 @@ impl Prepared {
         }
     }
 
-    /// The event id of the delivery of this number.
+    /// The event id of the delivery with this number.
     pub fn event_id(&self, number: usize) -> Option<String> {
         let delivery = self.deliveries.get(number)?;
         Some(format!("{ID_PREFIX}{}", hex::encode(delivery.id)))
@@ -193,7 +190,7 @@ fn head(recipe: &Recipe<'_>, timestamp: i64, body_bytes: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// An event as Stripe writes them, padded to its size in a field that nothing reads.
+/// An event in Stripe's format, padded to its size in a field that nothing reads.
 fn body_template() -> Vec<u8> {
     let blank = "0".repeat(ID_BYTES * 2);
     let before = format!(

@@ -1,20 +1,20 @@
-//! How much processor time a process has taken, as Linux counts it.
+//! How much processor time a process has used, as Linux counts it.
 
 use std::time::Duration;
 
-/// Linux counts in hundredths of a second for anyone who reads `/proc`, whatever its kernel does inside.
+/// In `/proc`, Linux always reports hundredths of a second, whatever the kernel's own tick rate.
 const TICKS_PER_SECOND: u64 = 100;
-/// The places of the times in user and in kernel mode, counted after the name in brackets.
+/// The positions of user and kernel time, counted after the name in brackets.
 const USER: usize = 11;
 const SYSTEM: usize = 12;
 
-/// Of a running process; `None` where the system does not tell.
+/// The processor time of a running process; `None` if the system does not report it.
 pub(crate) fn processor_time(pid: u32) -> Option<Duration> {
     parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn parse(stat: &str) -> Option<Duration> {
-    // The name may hold anything, brackets and spaces among it.
+    // The name may contain anything, including brackets and spaces.
     let (_, rest) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |place: usize| fields.get(place)?.parse::<u64>().ok();

@@ -1,7 +1,6 @@
-//! A Redis beside the store that is on it: how much memory it takes, how safely it writes, and how a benchmark removes
-//! what it wrote.
+//! The Redis under a store: how much memory it uses, how safely it writes, and how a benchmark removes its own keys.
 //!
-//! The store has no need of any of this, so it goes over connections of its own, one to each master.
+//! The store needs none of this, so it uses separate connections, one to each master.
 
 mod information;
 mod persistence;
@@ -19,21 +18,22 @@ use information::Information;
 use redis_url::RedisUrl;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Long, since a server that was given a million keys to forget answers late.
+/// Long, because a server that is deleting a million keys answers late.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
-/// Keys that one step looks at.
+/// Keys to scan in one step.
 const SCAN_COUNT: usize = 1_000;
-/// A server frees memory behind the scenes. It is done when nothing has changed for this long, and it has so much time.
+/// A server frees memory in the background. It is done when nothing has changed for this long; the limit is how long to
+/// wait for that.
 const CALM_FOR: Duration = Duration::from_secs(3);
 const CALM_LIMIT: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// What may change in that time without being a change: a client's buffer, a line of a log.
+/// Fluctuations up to this size are ignored: a client's buffer, a line of a log.
 const CALM_BYTES: u64 = 64 * 1024;
 
 /// Every master of a Redis.
 pub struct Redis {
     masters: Vec<MultiplexedConnection>,
-    /// Fits every key of the store and no other key.
+    /// Matches every key of the store and no other key.
     pattern: String,
 }
 
@@ -97,7 +97,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Returns once no master frees or writes anything behind the scenes.
+    /// Returns once no master is freeing memory or writing in the background.
     pub async fn rest(&mut self) -> anyhow::Result<()> {
         let started = Instant::now();
         while self.look_at_memory().await?.1 {
@@ -110,7 +110,7 @@ impl Redis {
         Ok(())
     }
 
-    /// Bytes of memory in use, over all masters, once they have freed what they are about to free.
+    /// Memory in use on all masters, in bytes, once they have finished freeing.
     pub async fn used_memory(&mut self) -> anyhow::Result<u64> {
         let started = Instant::now();
         let mut since = Instant::now();
@@ -131,7 +131,7 @@ impl Redis {
         }
     }
 
-    /// How safely it writes: what the least safe master does.
+    /// How safely Redis writes: the setting of the least safe master.
     pub async fn persistence(&mut self) -> anyhow::Result<Persistence> {
         let masters = self.masters.len();
         let mut least = None;
@@ -158,7 +158,7 @@ impl Redis {
     }
 }
 
-/// The error never holds the URL, which may hold a password.
+/// The error never contains the URL, which may contain a password.
 async fn open(url: &Secret) -> anyhow::Result<MultiplexedConnection> {
     let client = redis::Client::open(url.expose()).context("the store's URL cannot be used")?;
     let config = redis::AsyncConnectionConfig::new()
@@ -186,7 +186,7 @@ async fn scan(
         .context("the keys could not be listed")
 }
 
-/// One command for each key: a cluster refuses one for keys of several slots.
+/// One command for each key: a cluster refuses a command with keys of several slots.
 async fn remove(master: &mut MultiplexedConnection, keys: Vec<Vec<u8>>) -> anyhow::Result<()> {
     let mut pipe = redis::pipe();
     for key in &keys {

@@ -1,4 +1,4 @@
-//! What a run of the load client found: counts and latencies, as one JSON object.
+//! The results of a load client run: counts and latencies, as one JSON object.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use super::answer::Outcome;
 const LATENCY_US_MAX: u64 = 120_000_000;
 const LATENCY_DIGITS: u8 = 3;
 
-/// Counts while a run goes on.
+/// Counts during a run.
 pub(crate) struct Tally {
     counts: Counts,
     statuses: BTreeMap<u16, u64>,
     latencies: Histogram<u64>,
 }
 
-/// How many answers of each kind.
+/// The number of answers of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// New events.
     pub accepted: u64,
-    /// Events that had been seen.
+    /// Events that were seen before.
     pub duplicate: u64,
-    /// Known ids with another body.
+    /// Known ids with a different body.
     pub conflict: u64,
-    /// 2xx with another body.
+    /// 2xx with an unknown body.
     pub other_success: u64,
-    /// Refused for good.
+    /// Refused permanently.
     pub refused: u64,
     /// 429 and 503.
     pub unavailable: u64,
@@ -39,7 +39,6 @@ pub struct Counts {
     pub broken: u64,
 }
 
-/// The result of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Connections that were open.
@@ -48,7 +47,7 @@ pub struct Report {
     pub seconds: f64,
     /// When the first request was sent, in microseconds since the Unix epoch.
     pub started_at_us: u64,
-    /// 2xx answers a second.
+    /// 2xx answers per second.
     pub per_second: f64,
     /// Answers by meaning.
     pub counts: Counts,
@@ -58,18 +57,12 @@ pub struct Report {
     pub latency: Latency,
 }
 
-/// Latencies in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The median.
     pub p50_us: u64,
-    /// The 90th percentile.
     pub p90_us: u64,
-    /// The 99th percentile.
     pub p99_us: u64,
-    /// The 99.9th percentile.
     pub p999_us: u64,
-    /// The slowest.
     pub max_us: u64,
 }
 
@@ -100,7 +93,6 @@ impl Counts {
 }
 
 impl Tally {
-    /// Nothing counted yet.
     pub(crate) fn new() -> anyhow::Result<Self> {
         Ok(Self {
             counts: Counts::default(),
@@ -121,7 +113,7 @@ impl Tally {
         self.counts.broken += 1;
     }
 
-    /// The result, once the run is over.
+    /// The report at the end of a run.
     pub(crate) fn report(&self, connections: usize, took: Duration, started_at_us: u64) -> Report {
         let seconds = took.as_secs_f64();
         let at = |quantile| self.latencies.value_at_quantile(quantile);

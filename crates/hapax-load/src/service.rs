@@ -1,4 +1,4 @@
-//! The service under test: a child process `hapax serve`, with a configuration file made for it.
+//! The service under test: a child process `hapax serve`, with a generated configuration file.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -19,21 +19,20 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 const LOG_LINES_SHOWN: usize = 15;
 
-/// What the service is to serve.
+/// The settings of the service.
 pub struct Settings {
-    /// The store.
     pub store_url: String,
-    /// What it is encrypted with, if it is.
+    /// The encryption key of the store; `None` for no encryption.
     pub encryption_key: Option<String>,
-    /// Sources, all of Stripe, each with where it delivers to.
+    /// Sources, all of Stripe, each with its destinations.
     pub sources: Vec<(&'static str, Vec<&'static str>)>,
     /// The secret of every source.
     pub secret: String,
-    /// More text for the file: destinations.
+    /// Additional text for the file, such as destinations.
     pub destinations: String,
 }
 
-/// Everything needed to start the service, and to start it again after a crash.
+/// Everything needed to start the service, and to restart it after a crash.
 pub struct Site {
     folder: PathBuf,
     config: PathBuf,
@@ -67,7 +66,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Starts the service and waits until it says that it is ready.
+    /// Starts the service and waits until it reports that it is ready.
     pub async fn start(&self) -> anyhow::Result<Service> {
         let log = File::options().create(true).append(true).open(self.log())?;
         let started = Instant::now();
@@ -90,22 +89,22 @@ impl Site {
         Ok(service)
     }
 
-    /// Where webhooks go.
+    /// The address for webhooks.
     pub fn ingest(&self) -> SocketAddr {
         self.ingest
     }
 
-    /// Where the dashboard is.
+    /// The address of the admin port.
     pub fn admin(&self) -> SocketAddr {
         self.admin
     }
 
-    /// The token that opens it.
+    /// The admin token.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// What the service logs.
+    /// The log file of the service.
     fn log(&self) -> PathBuf {
         self.folder.join("serve.log")
     }
@@ -177,7 +176,6 @@ impl Service {
         self.ready_after
     }
 
-    /// The process.
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
@@ -187,7 +185,8 @@ impl Service {
         self.child.kill().await.context("the service could not be killed")
     }
 
-    /// SIGTERM would be kinder, but a benchmark's store is thrown away; this only waits until the process is gone.
+    /// Kills the service and waits until the process has ended. SIGTERM is not needed, because a benchmark's store is
+    /// discarded.
     pub async fn end(self) -> anyhow::Result<()> {
         tokio::time::timeout(STOP_LIMIT, self.kill())
             .await
@@ -195,7 +194,7 @@ impl Service {
     }
 }
 
-/// A text as TOML writes it.
+/// The string as a TOML value.
 pub(crate) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

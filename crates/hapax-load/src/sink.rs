@@ -1,8 +1,8 @@
-//! A destination that keeps its promise: it applies an effect once for each `Idempotency-Key`, and counts.
+//! A destination that keeps its promise: it applies an effect once per `Idempotency-Key`, and counts.
 //!
-//! The benchmark runs it as a process of its own and without faults. The demonstration makes it fail as real handlers
-//! do: it refuses, it answers 500 after the effect was applied, and it hangs up before its answer, so that retries must
-//! happen and must not take effect again.
+//! The benchmark runs it in its own process and without faults. The demonstration makes it fail as real handlers do: it
+//! refuses, it answers 500 after the effect was applied, and it hangs up before its answer, so that retries must happen
+//! and must not take effect again.
 
 mod effects;
 mod faults;
@@ -24,13 +24,13 @@ use tokio::task::JoinSet;
 pub use effects::{Effects, Totals};
 pub use faults::{Fault, Faults};
 
-/// Where the totals are read.
+/// The path of the totals.
 pub(crate) const TOTALS_PATH: &str = "/effects";
 
-/// As much as any source takes.
+/// The largest body that any source accepts.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// A running sink. It stops when it is dropped.
+/// A running sink. It stops when dropped.
 pub struct Sink {
     address: SocketAddr,
     effects: Arc<Effects>,
@@ -53,18 +53,16 @@ impl Sink {
         })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has applied.
     pub fn effects(&self) -> &Effects {
         &self.effects
     }
 }
 
-/// The answer that never comes: hyper closes the connection when a service fails.
+/// The error that stands for no answer: hyper closes the connection when a service fails.
 #[derive(Debug, thiserror::Error)]
 #[error("the sink hangs up")]
 struct HungUp;
@@ -72,7 +70,7 @@ struct HungUp;
 async fn accept(listener: TcpListener, effects: Arc<Effects>, faults: Faults) {
     let mut connections = JoinSet::new();
     loop {
-        // An error here is one connection's, or too many open files: the next accept may succeed.
+        // An error concerns one connection, or too many open files: the next accept may succeed.
         if let Ok((stream, _)) = listener.accept().await {
             connections.spawn(connection(stream, Arc::clone(&effects), faults));
         }
@@ -83,7 +81,7 @@ async fn accept(listener: TcpListener, effects: Arc<Effects>, faults: Faults) {
 async fn connection(stream: TcpStream, effects: Arc<Effects>, faults: Faults) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| answer(request, &effects, faults));
-    // A connection that ends with an error ended on purpose, or by the other side.
+    // A connection that ends with an error was ended on purpose, or by the other side.
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -103,7 +101,7 @@ async fn answer(
         effects.count_unnamed();
         return Ok(status(StatusCode::BAD_REQUEST));
     };
-    // The effect needs the whole body: a delivery that was cut short is none.
+    // The effect needs the whole body: a delivery that was cut short does not count.
     if Limited::new(body, BODY_BYTES_MAX).collect().await.is_err() {
         return Err(HungUp);
     }

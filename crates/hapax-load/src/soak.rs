@@ -1,5 +1,5 @@
-//! The soak: rounds of events for as long as one likes, with faults at random, and a look at the process after each.
-//! Nothing may be lost or doubled, and memory and descriptors may not grow.
+//! The soak: rounds of events for as long as you like, with random faults, and a sample of the process after each. No
+//! event may be lost or doubled, and memory and descriptors may not grow.
 
 mod fault;
 mod report;
@@ -20,24 +20,21 @@ use fault::Fault;
 pub use report::{Report, print};
 use report::{Sample, Tally};
 
-/// Different events of a round, and how often each is sent at most.
+/// Different events in a round, and how often each is sent at most.
 const EVENTS: usize = 1_000;
 const COPIES_MAX: usize = 4;
-/// Kills come in this share of the time, so that one process lives long enough to show whether it grows.
+/// Kills happen only in this share of the time, so that one process lives long enough to show whether it grows.
 const KILLS_UNTIL: f64 = 1.0 / 3.0;
 
-/// From here on the SQLite store gives its writer a larger page cache: what was measured before is no measure.
+/// From this size on, the SQLite store gives its writer a larger page cache, so earlier samples are not comparable.
 const LARGE_FILE_BYTES: u64 = 1 << 30;
 
-/// What to do.
 pub struct Plan {
-    /// For how long.
     pub duration: Duration,
-    /// A store to use; none: a new SQLite file in the workspace.
+    /// A store to use; with `None`, a new SQLite file in the workspace.
     pub store: Option<String>,
 }
 
-/// Runs it.
 pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Report> {
     let started = Instant::now();
     let sink = Sink::start(([127, 0, 0, 1], 0).into(), Effects::default(), FAULTS).await?;
@@ -60,7 +57,7 @@ pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Report> {
         progress.end();
         tally.add(&senders, sink.effects(), fault);
         let large = is_large(workspace);
-        // What was measured before is another process's, or that of a small file.
+        // Earlier samples are of another process, or of a small file.
         if fault == Fault::Kill || large != was_large {
             samples.clear();
         }
@@ -73,7 +70,7 @@ pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Report> {
     Ok(Report::new(tally, &samples, started.elapsed()))
 }
 
-/// Sends every event several times, with a fault in the middle, and waits until all is delivered.
+/// Sends every event several times, with a fault in the middle, and waits until all are delivered.
 async fn round(
     site: &Site,
     service: Service,

@@ -1,14 +1,14 @@
-//! The folder a run works in: on a real disk, and gone afterwards unless it is to be kept.
+//! The working folder of a run: on a real disk, and removed afterwards unless it is kept.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-/// File systems that live in memory: a flush to them costs nothing, so a figure taken there means nothing.
+/// File systems in memory: a flush to them costs nothing, so a figure taken there means nothing.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
-/// A folder that goes away with its handle, unless kept.
+/// A folder that is removed with its handle, unless kept.
 pub struct Workspace {
     folder: Folder,
 }
@@ -18,12 +18,10 @@ enum Folder {
     Kept(PathBuf),
 }
 
-/// What becomes of a workspace.
+/// What happens to a workspace after the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Afterwards {
-    /// It is removed.
     Remove,
-    /// It stays.
     Keep,
 }
 
@@ -43,7 +41,6 @@ impl Workspace {
         Ok(Self { folder })
     }
 
-    /// What becomes of it.
     pub const fn afterwards(&self) -> Afterwards {
         match self.folder {
             Folder::Temporary(_) => Afterwards::Remove,
@@ -51,7 +48,6 @@ impl Workspace {
         }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         match &self.folder {
             Folder::Temporary(folder) => folder.path(),
@@ -60,8 +56,8 @@ impl Workspace {
     }
 }
 
-/// Where to measure when the user does not say: the system's folder for such things, or the current one where that
-/// lives in memory.
+/// The default folder for measurements: the system's folder for temporary files, or the current one if that is in
+/// memory.
 pub fn disk_folder() -> PathBuf {
     let folder = std::env::temp_dir();
     if is_in_memory(&folder) {
@@ -76,7 +72,7 @@ pub fn is_in_memory(folder: &Path) -> bool {
     file_system(folder).is_some_and(|name| IN_MEMORY.contains(&name.as_str()))
 }
 
-/// The kind of file system that holds a folder; `None` where the system does not tell.
+/// The kind of file system that holds a folder; `None` if the system does not report it.
 pub(crate) fn file_system(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     file_system_in(&std::fs::read_to_string("/proc/self/mounts").ok()?, &folder)
@@ -90,7 +86,7 @@ fn file_system_in(mounts: &str, folder: &Path) -> Option<String> {
             let (_, place, kind) = (words.next()?, words.next()?, words.next()?);
             folder.starts_with(place).then_some((place.len(), kind))
         })
-        // Of two mounts on the same place, the later one covers the earlier.
+        // Of two mounts at the same path, the later one covers the earlier.
         .max_by_key(|(length, _)| *length)
         .map(|(_, kind)| kind.to_owned())
 }

@@ -1,5 +1,5 @@
 //! Does a long backlog slow leases down? Deliveries are leased and finished through the store itself, first with few
-//! waiting, then with a million.
+//! queued, then with a million.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use hapax_server::OpenStore;
 use super::figure::median;
 use super::plan::Plan;
 
-/// Deliveries that are leased and finished in one run, of which there are some at each length.
+/// Deliveries leased and finished in one run; there are several runs at each backlog length.
 const LEASED: u64 = 20_000;
-/// Together longer than what a database does behind the scenes after a million rows were inserted.
+/// Together, the runs outlast a database's background work after a million rows were inserted.
 const RUNS: usize = 15;
-/// As the engine does it: this many at a time, this many calls at once.
+/// As in the engine: deliveries per call, and calls at once.
 const BATCH: u32 = 64;
 const WORKERS: usize = 4;
 const LEASE: Duration = Duration::from_secs(600);
 
-/// What the comparison found, in deliveries a second.
+/// The result of the comparison, in deliveries per second.
 #[derive(Debug, Serialize)]
 pub struct Backlog {
     /// Deliveries in the long backlog at its start.
     pub deliveries: u64,
-    /// Runs with only those waiting that are leased.
+    /// Runs in which only the leased deliveries are queued.
     pub short: Vec<f64>,
     /// Runs with the long backlog.
     pub long: Vec<f64>,
@@ -75,7 +75,7 @@ pub(super) async fn run(plan: &Plan, deliveries: u64, parent: &Path) -> anyhow::
     Ok(backlog)
 }
 
-/// Leases and finishes; how many a second.
+/// Leases and finishes deliveries; returns the rate per second.
 async fn measure(store: &Arc<dyn Backend>, destination: &str) -> anyhow::Result<f64> {
     let left = AtomicU64::new(LEASED);
     let started = Instant::now();

@@ -1,7 +1,7 @@
-//! The dashboard with a million events stored: how long every page takes, and what a live tail costs.
+//! The dashboard with a million stored events: how long every page takes, and the cost of a live tail.
 //!
-//! The store is filled before the service opens it; pages are asked for as a browser does, with a session. The tail is
-//! measured in turns, without and with it, so that both see the same machine.
+//! The store is filled before the service opens it; pages are requested as a browser does, with a session. The load
+//! runs in turns without and with a tail, so that both see the same machine.
 
 mod browser;
 mod fill;
@@ -26,23 +26,19 @@ use fill::{PAUSED, SOURCES, WORKING};
 use pages::Page;
 use tail::Tail;
 
-/// The most events that are stored first.
+/// The most events to store first.
 pub const EVENTS_MAX: u64 = 20_000_000;
-/// What a page may take.
+/// Longest acceptable time for a page.
 const PAGE_MS_MAX: f64 = 150.0;
-/// What a tail may take of accepts.
+/// Largest acceptable slowdown of accepts by a tail.
 const SLOWDOWN_MAX: f64 = 0.05;
 
-/// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Results {
-    /// Where it was measured.
     machine: Machine,
-    /// Events that were stored before.
+    /// Events stored before the measurement.
     events: u64,
-    /// Every page.
     pages: Vec<Page>,
-    /// The live tail.
     tail: Tail,
 }
 
@@ -82,7 +78,6 @@ pub async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
     })
 }
 
-/// Prints what was found.
 pub fn print(results: &Results) -> std::io::Result<()> {
     output::line(format_args!(
         "{} events stored, {} cores",

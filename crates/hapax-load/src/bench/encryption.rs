@@ -1,5 +1,5 @@
-//! What encryption costs: new events with and without keys, in turns, each on a fresh service and a fresh store. Every
-//! second pair runs backwards, so that a machine that slows down or speeds up favours no one.
+//! The cost of encryption: new events with and without keys, in turns, each on a fresh service and a fresh store. Every
+//! second pair runs in reverse order, so that a machine that slows down or speeds up favours neither side.
 
 use std::path::Path;
 
@@ -17,24 +17,23 @@ use super::round::unexpected;
 use super::site::{self, Loads, STORED};
 
 const CONNECTIONS: usize = 256;
-/// What new events must keep of their rate.
+/// The share of their rate that new events must keep.
 const RATIO_MIN: f64 = 0.9;
 
-/// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Results {
     machine: Machine,
     seconds: u64,
     pairs: Vec<Pair>,
-    /// The median of the pairs: new events a second with encryption over those without.
+    /// The median of the pairs: new events per second with encryption divided by those without.
     ratio: f64,
-    /// What it must be at least.
+    /// The minimum ratio.
     ratio_min: f64,
-    /// What was not as it should be.
+    /// Unexpected results.
     problems: Vec<String>,
 }
 
-/// New events a second on both sides, measured one right after the other.
+/// New events per second on both sides, measured back to back.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Pair {
     plain: f64,
@@ -52,13 +51,13 @@ impl Pair {
 }
 
 impl Results {
-    /// Whether encryption takes no more than it may. A run with a problem proves nothing.
+    /// Whether encryption meets its target. A run with a problem proves nothing.
     pub fn is_reached(&self) -> bool {
         self.ratio >= self.ratio_min && self.problems.is_empty()
     }
 }
 
-/// Measures as many pairs as the plan has rounds.
+/// Measures one pair per round of the plan.
 pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;
@@ -92,7 +91,6 @@ pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     })
 }
 
-/// Prints what was found.
 pub fn print(results: &Results) -> std::io::Result<()> {
     output::line(format_args!(
         "{} cores, {} pairs of {} s each, {CONNECTIONS} connections",

@@ -1,4 +1,4 @@
-//! From rounds to figures: medians, ratios to the ceiling, and how they stand against their targets.
+//! From rounds to figures: medians, ratios to the ceiling, and whether they meet their targets.
 
 use std::collections::BTreeMap;
 
@@ -12,81 +12,70 @@ use super::plan::StoreKind;
 use super::remembered::Remembered;
 use super::round::Round;
 
-/// What remembering one event may cost, once its payload is gone.
+/// Most bytes that one event may take after its payload was purged.
 const ENTRY_BYTES_MAX: f64 = 200.0;
 
 /// One line of the result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// What it is.
     pub name: String,
     /// The median of its rounds.
     pub value: f64,
-    /// In what.
     pub unit: Unit,
-    /// Against what it is held (the ceiling, or the empty store), as a ratio: the median of the ratios in each round.
+    /// The ratio to its reference (the ceiling, or the empty store): the median of the ratios in each round.
     pub ratio: Option<f64>,
-    /// What it should be.
     pub target: Option<Target>,
-    /// Whether it is.
+    /// Whether the target is met.
     pub standing: Standing,
 }
 
-/// What a value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Events or requests a second.
+    /// Events or requests per second.
     PerSecond,
-    /// Milliseconds.
     Milliseconds,
-    /// Mebibytes.
     Mebibytes,
-    /// Bytes.
     Bytes,
 }
 
-/// What a figure should be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// The ratio should be at least `floor`, better `aim`.
+    /// The ratio should be at least `floor`, ideally `aim`.
     RatioAtLeast {
-        /// Below this it fails.
+        /// Below this, the figure fails.
         floor: f64,
-        /// From here on there is nothing more to ask for.
+        /// From here on, no improvement is needed.
         aim: f64,
     },
-    /// The ratio should not be above this.
+    /// The ratio should not exceed this.
     RatioAtMost(f64),
-    /// The value should be at least `floor`, better `aim`.
+    /// The value should be at least `floor`, ideally `aim`.
     AtLeast {
-        /// Below this it fails.
+        /// Below this, the figure fails.
         floor: f64,
-        /// From here on there is nothing more to ask for.
+        /// From here on, no improvement is needed.
         aim: f64,
     },
-    /// The value should not be above this.
+    /// The value should not exceed this.
     AtMost(f64),
     /// The value should be below this.
     Below(f64),
 }
 
-/// How a figure stands.
+/// Whether a figure meets its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It has no target.
     NoTarget,
-    /// It missed its target.
     Missed,
-    /// It reached its target.
     Reached,
-    /// It reached its aim, too.
+    /// The aim was reached, too.
     AimReached,
 }
 
-/// What a kind of store is held against. A figure without a target is printed and not judged.
+/// The targets for a kind of store. A figure without a target is printed and not evaluated.
 struct Wanted {
     new_64: Option<Target>,
     new_256: Target,
@@ -137,7 +126,7 @@ impl Wanted {
     }
 }
 
-/// The figures of the rounds.
+/// The figures of all rounds.
 pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
     let wanted = Wanted::of(kind);
     let mut figures = Vec::new();
@@ -239,7 +228,8 @@ fn against_ceiling(
     Figure::new(name, value, Unit::PerSecond, Some(ratio), target)
 }
 
-/// Conflicts, held against the new events of the same round: a provider that changes its bodies must not slow the others.
+/// Conflicts compared with the new events of the same round: a provider that changes its bodies must not slow the
+/// others.
 fn against_new(rounds: &[Round], connections: usize) -> Figure {
     let value = |round: &Round| expected_rate(&round.conflicts, connections, |report| report.counts.conflict);
     let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
@@ -259,7 +249,7 @@ fn against_new(rounds: &[Round], connections: usize) -> Figure {
     )
 }
 
-/// Its name, and where a report has it.
+/// The name of a percentile, and its field in a report.
 type Percentile = (&'static str, fn(&Report) -> u64);
 
 fn latencies(
@@ -417,7 +407,7 @@ fn success_rate(reports: &BTreeMap<usize, Report>, connections: usize) -> Option
     expected_rate(reports, connections, |report| report.counts.successes())
 }
 
-/// Only the answers that were asked for count: an error answered quickly is no throughput.
+/// Counts only the expected answers: fast errors are not throughput.
 fn expected_rate(
     reports: &BTreeMap<usize, Report>,
     connections: usize,

@@ -1,9 +1,9 @@
-//! What strangers take from a well-signed source: its rate alone and under attack, in one run.
+//! How much an attack costs a correctly signed source: its rate alone and under attack, in one run.
 //!
-//! In each round a fresh service is first driven as fast as it answers, which gives its peak; then at half of that, alone
-//! and while 500 connections from 127.0.0.2 do their worst, every second round the other way round. The attacker shares
-//! the machine with the service: it runs at the lowest priority, so that the figure is about what the service lets it
-//! take. That the attack took place is read from the service's own metrics.
+//! In each round a fresh service is first driven as fast as it answers, which gives its peak, and then at half of that,
+//! alone and during an attack by 500 connections from 127.0.0.2; every second round swaps the two. The attacker shares
+//! the machine with the service, so it runs at the lowest priority: the figure is about the resources that the service
+//! lets it take. The service's own metrics confirm that the attack took place.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,28 +30,27 @@ use super::telemetry::sum_of;
 const CONNECTIONS: usize = 64;
 const HOSTILE_CONNECTIONS: usize = 500;
 const PATH: &str = "/in/bench";
-/// What a source must keep of its rate.
+/// The share of its rate that a source must keep.
 const RATIO_MIN: f64 = 0.9;
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 /// Lines of `/metrics` that count refusals.
 const REFUSALS: &str = "hapax_rejected_total{";
 
-/// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Results {
     machine: Machine,
     seconds: u64,
     hostile_connections: usize,
     rounds: Vec<Round>,
-    /// The median of the rounds: events a second under attack over those without.
+    /// The median of the rounds: events per second under attack divided by those without.
     ratio: f64,
-    /// What it must be at least.
+    /// The minimum ratio.
     ratio_min: f64,
-    /// What was not as it should be: any answer to the source that was no success.
+    /// Unexpected results: any answer to the source that was not a success.
     problems: Vec<String>,
 }
 
-/// Events a second of the well-signed source.
+/// Events per second of the correctly signed source.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Round {
     /// As fast as they are answered.
@@ -60,10 +59,10 @@ struct Round {
     alone: f64,
     /// At half of the peak, under attack.
     attacked: f64,
-    /// The 99th percentile of the times to an answer, in microseconds.
+    /// The 99th percentile of the time to an answer, in microseconds.
     alone_p99_us: u64,
     attacked_p99_us: u64,
-    /// Requests of the attacker that were refused.
+    /// Refused requests of the attacker.
     refusals: u64,
 }
 
@@ -72,12 +71,10 @@ struct Round {
 pub enum Standing {
     /// It did, without a single refusal.
     Kept,
-    /// It did not.
     Lost,
 }
 
 impl Results {
-    /// Whether the source kept its rate.
     pub fn standing(&self) -> Standing {
         if self.ratio >= self.ratio_min && self.problems.is_empty() {
             Standing::Kept
@@ -97,7 +94,7 @@ impl Round {
     }
 }
 
-/// Measures as many rounds as the plan has.
+/// Measures the plan's number of rounds.
 pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;
@@ -120,7 +117,6 @@ pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     })
 }
 
-/// Prints what was found.
 pub fn print(results: &Results) -> std::io::Result<()> {
     output::line(format_args!(
         "{} cores, {} rounds of 3 × {} s, {CONNECTIONS} connections, {} hostile ones",
@@ -204,7 +200,7 @@ async fn measure(
     Ok(round)
 }
 
-/// The well-signed source.
+/// The correctly signed source.
 struct Driving<'a> {
     place: &'a Site,
     secret: &'a str,
@@ -212,7 +208,7 @@ struct Driving<'a> {
 }
 
 impl Driving<'_> {
-    /// New events at a rate, or as fast as they are answered.
+    /// Sends new events at a rate, or as fast as they are answered.
     async fn run(&self, rate: Option<u32>, problems: &mut Vec<String>) -> anyhow::Result<Report> {
         let per_second = rate.map_or(NEW_PER_SECOND_MAX, |rate| rate as usize + 1);
         let load = Load {

@@ -17,26 +17,25 @@ use super::site::{self, Loads, STORED};
 
 const CONNECTIONS: usize = 256;
 
-/// What the comparison found.
 #[derive(Debug, Serialize)]
 pub struct Ledger {
     /// Entries in the large ledger at its start.
     pub entries: u64,
     /// Runs on a store that was empty at their start.
     pub empty: Vec<Report>,
-    /// Runs on the large one, which grows from one to the next.
+    /// Runs on the large ledger, which grows with each run.
     pub large: Vec<Report>,
-    /// What was not as it should be.
+    /// Unexpected results.
     pub problems: Vec<String>,
 }
 
 impl Ledger {
-    /// Events a second on the empty store, over all its runs.
+    /// Events per second on the empty store, across all its runs.
     pub fn empty_per_second(&self) -> f64 {
         mean(&self.empty)
     }
 
-    /// Events a second on the large one.
+    /// Events per second on the large one.
     pub fn large_per_second(&self) -> f64 {
         mean(&self.large)
     }

@@ -1,4 +1,4 @@
-//! How much to measure.
+//! The parameters of a benchmark run.
 
 use std::path::PathBuf;
 
@@ -6,47 +6,43 @@ use serde::{Serialize, Serializer};
 
 use hapax_config::StoreUrl;
 
-/// The loads: few connections, where latency counts, and many, where throughput does.
+/// The loads: few connections to measure latency, and many to measure throughput.
 pub(crate) const CONNECTIONS: [usize; 2] = [64, 256];
-/// A signature is good for five minutes, and it is made before the run.
+/// A signature is valid for five minutes, and it is made before the run.
 pub const SECONDS_MAX: u64 = 240;
 /// Duplicates and conflicts are spread over this many ids.
 pub(crate) const DUPLICATE_IDS: usize = 100_000;
-/// Deliveries that are prepared for each second of a run with new events: more than any store here takes.
+/// Deliveries to prepare for each second of a run with new events: more than any store here accepts.
 pub(crate) const NEW_PER_SECOND_MAX: usize = 80_000;
 
-/// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreKind {
-    /// A file.
     Sqlite,
-    /// A database.
     Postgres,
     /// A server in memory, or a cluster of them.
     Redis,
 }
 
-/// What to run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
-    /// How often each measurement is repeated.
+    /// Number of times to repeat each measurement.
     pub rounds: usize,
-    /// How long each takes.
+    /// Duration of each measurement.
     pub seconds: u64,
     /// Events in the run to the sink.
     pub delivered_events: usize,
-    /// Entries of the large ledger; 0: it is not measured.
+    /// Entries in the large ledger; 0 skips it.
     pub preload: u64,
-    /// How long each run of the large and the empty ledger takes; there are two of each.
+    /// Duration of each run on the large and the empty ledger; there are two of each.
     pub ledger_seconds: u64,
-    /// Deliveries of the long backlog; 0: it is not measured.
+    /// Deliveries in the long backlog; 0 skips it.
     pub backlog: u64,
-    /// Ledger entries whose memory is measured, once for each of these numbers; only where the store is in memory.
+    /// Numbers of ledger entries for which to measure memory; only for a store in memory.
     pub remembered: Vec<u64>,
-    /// A store to use, emptied for each round; none: a new SQLite file for each.
+    /// A store to use, emptied for each round; with `None`, a new SQLite file for each.
     #[serde(serialize_with = "without_password")]
     pub store: Option<String>,
-    /// Where the files go.
+    /// The folder for the files.
     #[serde(skip)]
     pub folder: PathBuf,
 }
@@ -61,14 +57,14 @@ impl Plan {
             preload: 5_000_000,
             ledger_seconds: 60,
             backlog: 1_000_000,
-            // Two sizes: what holds the entries has another form when it is small.
+            // Two sizes, because the structure that holds the entries has another form when it is small.
             remembered: vec![200_000, 1_000_000],
             store: None,
             folder,
         }
     }
 
-    /// A first impression within a minute or so.
+    /// A first impression in about a minute.
     pub fn quick(folder: PathBuf) -> Self {
         Self {
             rounds: 3,
@@ -82,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// Which store is measured: each has targets of its own.
+    /// The store to measure: each kind has its own targets.
     pub fn kind(&self) -> StoreKind {
         match &self.store {
             Some(url) if url.starts_with("postgres") => StoreKind::Postgres,
@@ -97,7 +93,7 @@ impl Plan {
     }
 }
 
-/// A report is made to be shown, and a URL may hold a password.
+/// A report is made to be shared, and a URL may contain a password.
 #[expect(clippy::ref_option, reason = "serde hands a field over in this form")]
 fn without_password<S: Serializer>(store: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     let url = store.as_ref().and_then(|url| url.parse::<StoreUrl>().ok());

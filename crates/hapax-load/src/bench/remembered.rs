@@ -1,5 +1,5 @@
-//! What does it cost in memory to remember an event whose payload is gone? A store in memory is filled with events
-//! through its own `accept`, their payloads are purged, and what is left is divided by their number.
+//! How much memory does an event need after its payload was purged? A store in memory is filled with events through its
+//! own `accept`, their payloads are purged, and the memory that remains is divided by their number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,9 @@ use super::site::{self, STORED};
 
 /// Later than any event of this run was received.
 const LATER: Duration = Duration::from_secs(86_400);
-/// Rows that one call purges.
+/// Rows to purge in one call.
 const PURGE_ROWS: u32 = 1_000;
 
-/// What one measurement found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Remembered {
     /// Events that the ledger knows.
@@ -35,13 +34,13 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// Bytes for each entry.
+    /// Bytes per entry.
     pub fn bytes_each(&self) -> f64 {
         self.filled_bytes.saturating_sub(self.empty_bytes) as f64 / self.entries as f64
     }
 }
 
-/// Measures each number of entries of the plan in turn. Only a store in memory is measured so.
+/// Measures each of the plan's numbers of entries in turn. Only a store in memory is measured.
 pub(super) async fn run(plan: &Plan) -> anyhow::Result<Vec<Remembered>> {
     let mut found = Vec::new();
     match (plan.kind(), &plan.store) {
@@ -50,7 +49,7 @@ pub(super) async fn run(plan: &Plan) -> anyhow::Result<Vec<Remembered>> {
                 site::empty(plan).await?;
                 found.push(measure(url, *entries).await?);
             }
-            // What follows begins with an empty store, too.
+            // The next measurement must begin with an empty store, too.
             site::empty(plan).await?;
         }
         (StoreKind::Redis, None) | (StoreKind::Sqlite | StoreKind::Postgres, _) => {}
@@ -80,7 +79,7 @@ async fn measure(url: &str, entries: u64) -> anyhow::Result<Remembered> {
     })
 }
 
-/// Purges every payload and no ledger entry; how many there were.
+/// Purges every payload but no ledger entry; returns the number of payloads.
 async fn purge(store: &dyn Store, now: Timestamp, entries: u64) -> anyhow::Result<u64> {
     let progress = Progress::new(entries);
     progress.say(format!("purging {entries} payloads"));

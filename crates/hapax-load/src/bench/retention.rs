@@ -1,7 +1,9 @@
-//! Does purging keep pace with intake? Windows of seconds instead of days: events are accepted at full speed through the
-//! engine, once without purging and once with it, and all along it is counted how many have expired and are still there.
+//! Does purging keep pace with intake? Windows are seconds instead of days: events are accepted at full speed through
+//! the engine, once without purging and once with it, while the number of expired events that are still stored is
+//! sampled.
 //!
-//! What has expired is known without asking the store: whatever had been accepted a window ago, less what was purged.
+//! That number is known without asking the store: all events accepted more than one window ago, less those that were
+//! purged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,20 +34,19 @@ use hapax_terminal::progress::Progress;
 use super::plan::Plan;
 use super::site::{self, STORED};
 
-/// How long each side takes unless said otherwise.
+/// The default duration of each side.
 pub const SECONDS: u64 = 60;
 const CONNECTIONS: usize = 256;
 const BODY_BYTES: usize = 1_024;
 const PAYLOAD_RETENTION: Duration = Duration::from_secs(5);
 const LEDGER_WINDOW: Duration = Duration::from_secs(10);
-/// How often what has expired is counted.
+/// How often to sample the number of expired events.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
-/// Of each kind, expired rows may be as many as are accepted in this time.
+/// For each kind, expired rows may not exceed the number of events accepted in this time.
 const LAG_MAX: Duration = Duration::from_secs(5);
 const SHUTDOWN: Duration = Duration::from_secs(10);
 const NEVER: Duration = Duration::from_secs(86_400);
 
-/// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Results {
     machine: Machine,
@@ -57,17 +58,17 @@ pub struct Results {
     purged_events: u64,
     purged_ledger: u64,
     samples: Vec<Sample>,
-    /// Accepts a second with purging over those without.
+    /// Accepts per second with purging divided by those without.
     rate_ratio: f64,
     p99_ratio: f64,
-    /// The most expired rows there ever were, in seconds of intake.
+    /// The highest number of expired rows, in seconds of intake.
     peak_seconds: f64,
-    /// The most in the last quarter, when purging and intake have found their balance.
+    /// The highest in the last quarter, when purging and intake have reached a balance.
     lag_seconds: f64,
     lag_seconds_max: f64,
 }
 
-/// What there was at one moment.
+/// The counts at one moment.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Sample {
     seconds: f64,
@@ -76,7 +77,6 @@ struct Sample {
     expired_ledger: u64,
 }
 
-/// Whether purging keeps pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Kept,
@@ -137,7 +137,6 @@ pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     })
 }
 
-/// Prints what was found.
 pub fn print(results: &Results) -> std::io::Result<()> {
     output::line(format_args!(
         "{} cores, {} accepts at once; payloads kept for {} s, the ledger for {} s",
@@ -199,7 +198,7 @@ async fn measure(plan: &Plan, purging: Purging, parent: &Path) -> anyhow::Result
     };
     let limits = Limits {
         accept_in_flight: store.accepts_in_flight(),
-        // As the windows, a second is what a day is otherwise.
+        // Scaled like the windows: a second stands for a day.
         retain_every: match purging {
             Purging::Off => NEVER,
             Purging::On => SAMPLE_EVERY,
@@ -232,7 +231,7 @@ fn routing() -> Routing {
     }
 }
 
-/// Accepts at full speed, and counts all along.
+/// Accepts at full speed, and samples the counts.
 async fn load(
     engine: &Engine,
     clock: &Arc<dyn Clock>,
@@ -284,7 +283,7 @@ fn incoming(clock: &dyn Clock) -> IncomingEvent {
     }
 }
 
-/// Goes nowhere: no destination is configured.
+/// Delivers nothing, because no destination is configured.
 struct Nowhere;
 
 #[async_trait]
@@ -330,7 +329,7 @@ async fn sample(counted: &Counted, started: Instant, time_limit: Duration) {
     }
 }
 
-/// How many had been accepted by then.
+/// The number of events accepted by then.
 fn accepted_before(samples: &[Sample], seconds: f64) -> u64 {
     let before = samples.iter().rev().find(|sample| sample.seconds <= seconds);
     before.map_or(0, |sample| sample.accepted)

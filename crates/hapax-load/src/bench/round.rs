@@ -21,38 +21,38 @@ use hapax_terminal::progress::Progress;
 use super::plan::{CONNECTIONS, Plan};
 use super::site::{self, Loads, Outlets};
 
-/// How long a service that has just started is left alone before it counts as idle.
+/// How long a service rests after its start before it counts as idle.
 const SETTLE: Duration = Duration::from_secs(1);
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 const PROBE_EVERY: Duration = Duration::from_millis(50);
-/// Counting lines costs the database what the figure is about.
+/// Not more often, because counting lines slows the database that is measured.
 const COUNT_EVERY: Duration = Duration::from_millis(200);
 const DELIVERED_LIMIT: Duration = Duration::from_secs(300);
 
-/// What a round found. Maps are by number of connections.
+/// The results of a round. Maps are keyed by the number of connections.
 #[derive(Debug, Default, Serialize)]
 pub struct Round {
     /// The bare handler.
     pub ceiling: BTreeMap<usize, Report>,
     /// Events that were never sent before.
     pub new: BTreeMap<usize, Report>,
-    /// Events that had been sent.
+    /// Events that were sent before.
     pub duplicates: BTreeMap<usize, Report>,
-    /// Known ids, each time with another body.
+    /// Known ids, each time with a different body.
     pub conflicts: BTreeMap<usize, Report>,
-    /// Events a second, from the first accept to the last effect at the sink.
+    /// Events per second, from the first accept to the last effect at the sink.
     pub delivered_per_second: f64,
-    /// Events a second, from the first accept to the last commit of a `sql` destination.
+    /// Events per second, from the first accept to the last commit of a `sql` destination.
     pub committed_per_second: f64,
     /// From the start of the process to its first 200 at `/readyz`.
     pub ready_ms: f64,
     /// Resident memory before the first request.
     pub idle_resident_kib: Option<u64>,
-    /// The most resident memory at any moment.
+    /// Peak resident memory.
     pub resident_peak_kib: Option<u64>,
-    /// The most anonymous memory at any moment.
+    /// Peak anonymous memory.
     pub anonymous_peak_kib: Option<u64>,
-    /// What was not as it should be.
+    /// Unexpected results.
     pub problems: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ enum Step {
     Conflicts(usize),
 }
 
-/// Runs one round in a folder of its own inside `parent`.
+/// Runs one round in its own folder inside `parent`.
 pub(super) async fn run(
     plan: &Plan,
     number: usize,
@@ -130,7 +130,7 @@ pub(super) async fn run(
     Ok(round)
 }
 
-/// Every second round runs backwards, so that a machine that slows down or speeds up favours no one.
+/// Every second round runs in reverse order, so that a machine that slows down or speeds up favours neither side.
 fn order(number: usize) -> Vec<Step> {
     let steps = CONNECTIONS.iter().flat_map(|connections| {
         [
@@ -209,7 +209,7 @@ impl Round {
                 report.counts.accepted
             ));
         }
-        // Without any effect the last one's time is 0, and so is the rate.
+        // Without any effect, the time of the last one is 0, and so is the rate.
         let took_us = totals
             .last_effect_at_us
             .saturating_sub(report.started_at_us)
@@ -244,18 +244,18 @@ impl Round {
         Ok(())
     }
 
-    /// Remembers answers that were not the expected ones: a rate with such answers in it needs an explanation.
+    /// Records unexpected answers: a rate that includes them needs an explanation.
     fn note(&mut self, label: &str, report: &Report, expected: u64) {
         self.problems.extend(unexpected(label, report, expected));
     }
 }
 
-/// By the clock that the client's report is by.
+/// By the same clock as the client's report.
 fn now_us() -> u64 {
     u64::try_from(SystemClock::default().now().as_micros()).unwrap_or_default()
 }
 
-/// A sentence about answers that were not the expected ones, if there were any.
+/// A sentence about unexpected answers, if there were any.
 pub(super) fn unexpected(label: &str, report: &Report, expected: u64) -> Option<String> {
     let all = report.counts.successes() + report.counts.failures();
     (all != expected).then(|| {

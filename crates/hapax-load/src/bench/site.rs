@@ -1,4 +1,4 @@
-//! The service as the benchmark configures it: one source without a destination, one that delivers to the sink.
+//! The service as the benchmark configures it: one source without a destination, and one that delivers to the sink.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::service::{Settings, Site, quoted};
 
 use super::plan::{DUPLICATE_IDS, NEW_PER_SECOND_MAX, Plan, StoreKind};
 
-/// Accepts and stores; nothing follows.
+/// Accepts and stores only.
 pub(super) const STORED: &str = "bench";
 /// Accepts, stores and delivers.
 pub(super) const DELIVERED: &str = "delivered";
@@ -24,11 +24,11 @@ pub(super) const DELIVERED: &str = "delivered";
 pub(super) const COMMITTED: &str = "committed";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Long enough that a run which ends by its count is never cut short.
+/// Long enough that a run with a fixed number of events is never cut short.
 const COUNT_SECONDS_MAX: u64 = 240;
 
-/// Empties the store, so that each round begins like the first; a file is a new one each time. What goes is the
-/// benchmark's own: it takes only a database without any tables of Hapax, and a Redis without any keys of its prefix.
+/// Empties the store, so that each round begins like the first; a file is new each time. Only the benchmark's own data
+/// is removed: it accepts only a database without Hapax tables, and a Redis without keys under its prefix.
 pub(super) async fn empty(plan: &Plan) -> anyhow::Result<()> {
     let Some(url) = plan.store.as_ref().map(Secret::new) else {
         return Ok(());
@@ -40,8 +40,8 @@ pub(super) async fn empty(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
-/// Lets the store finish what the last measurement left to do: a Redis that writes its file again takes a core for seconds,
-/// also from the ceiling.
+/// Lets the store finish its background work from the last measurement: a Redis that rewrites its file uses a core for
+/// seconds, which would slow the ceiling, too.
 pub(super) async fn rest(plan: &Plan) -> anyhow::Result<()> {
     match (plan.kind(), &plan.store) {
         (StoreKind::Redis, Some(url)) => Redis::connect(&Secret::new(url)).await?.rest().await,
@@ -67,23 +67,21 @@ async fn empty_postgres(url: &Secret) -> anyhow::Result<()> {
     client
         .batch_execute("DROP SCHEMA IF EXISTS hapax CASCADE; DROP TABLE IF EXISTS hapax_inbox")
         .await?;
-    // What the last round left to write down is not this one's.
+    // Flush the writes of the last round, so that they do not count against this one.
     client
         .batch_execute("CHECKPOINT")
         .await
         .or_else(|error| match error.code() {
-            // Only some users may; then it is measured too.
+            // Not every user may do this; those writes are then measured, too.
             Some(_) => Ok(()),
             None => Err(error.into()),
         })
 }
 
-/// Where events go.
 #[derive(Clone, Copy)]
 pub(super) struct Outlets<'a> {
-    /// Over HTTP.
     pub(super) sink: SocketAddr,
-    /// Through a `sql` destination.
+    /// The table of a `sql` destination.
     pub(super) book: &'a Book,
 }
 
@@ -117,16 +115,15 @@ pub(super) fn create(
     )
 }
 
-/// The runs of the load client, all alike but for where they go and what they repeat.
+/// The runs of the load client, which differ only in where they go and what they repeat.
 pub(super) struct Loads<'a> {
-    /// The signing secret.
     pub(super) secret: &'a str,
-    /// How long a run by time takes.
+    /// Duration of a timed run.
     pub(super) seconds: u64,
 }
 
 impl Loads<'_> {
-    /// Requests to the ceiling, which does not care what they are.
+    /// Requests to the ceiling, which ignores their content.
     pub(super) async fn ceiling(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
         let load = Load {
             order: Order::Repeat,
@@ -141,7 +138,7 @@ impl Loads<'_> {
         child::load(&self.load(address, STORED, connections)).await
     }
 
-    /// The events that duplicates repeat, sent for the first time.
+    /// The first requests of the events that duplicates will repeat.
     pub(super) async fn first_copies(&self, address: SocketAddr, seed: u64) -> anyhow::Result<Report> {
         let load = Load {
             seconds: COUNT_SECONDS_MAX,
@@ -152,7 +149,7 @@ impl Loads<'_> {
         child::load(&load).await
     }
 
-    /// The same events, again and again.
+    /// The same events, repeatedly.
     pub(super) async fn duplicates(
         &self,
         address: SocketAddr,
@@ -169,7 +166,7 @@ impl Loads<'_> {
         .await
     }
 
-    /// The same ids, again and again, each time with a body that was never sent before.
+    /// The same ids, repeatedly, each time with a body that was never sent before.
     pub(super) async fn conflicts(
         &self,
         address: SocketAddr,
@@ -185,12 +182,12 @@ impl Loads<'_> {
         .await
     }
 
-    /// This many new events that are to be delivered.
+    /// This many new events, to be delivered.
     pub(super) async fn delivered(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
         self.counted(address, DELIVERED, count).await
     }
 
-    /// This many new events that are to be committed.
+    /// This many new events, to be committed.
     pub(super) async fn committed(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
         self.counted(address, COMMITTED, count).await
     }

@@ -1,4 +1,4 @@
-//! The result as a table for people; `--json` prints the same and more.
+//! The results as a table for people; `--json` prints the same and more.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use hapax_terminal::output;
 use super::Results;
 use super::figure::{Figure, Standing, Target, Unit};
 
-/// Prints the machine, the table and what was wrong.
+/// Prints the machine, the table and the problems.
 pub fn print(results: &Results) -> io::Result<()> {
     let machine = &results.machine;
     let unknown = || "unknown".to_owned();
@@ -38,7 +38,7 @@ pub fn print(results: &Results) -> io::Result<()> {
 
 fn table(figures: &[Figure]) -> Table {
     let mut table = Table::new();
-    // Markdown: what is printed can be put into a page as it is.
+    // Markdown, so that the output can be pasted into a page.
     table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(["figure", "value", "ratio", "target", "aim", ""]);
     for figure in figures {

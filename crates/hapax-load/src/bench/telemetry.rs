@@ -1,9 +1,9 @@
-//! What telemetry costs when no one takes it: accepts without it, and with traces whose receiver never answers and an
-//! alert whose receiver is gone, in turns.
+//! The cost of telemetry when its receivers fail: accepts without it, and with a trace receiver that never answers and
+//! an alert receiver that is gone, in turns.
 //!
-//! Each side of a pair is a fresh service on a fresh store, and every second pair runs backwards, so that a machine that
-//! slows down or speeds up favours no one. That an alert fires and that spans were made is read from the service's own
-//! metrics.
+//! Each side of a pair is a fresh service on a fresh store, and every second pair runs in reverse order, so that a
+//! machine that slows down or speeds up favours neither side. The service's own metrics confirm that an alert fires and
+//! that spans were made.
 
 mod receiver;
 mod verdict;
@@ -31,21 +31,20 @@ pub(in crate::bench) use verdict::sum_of;
 
 const CONNECTIONS: usize = 256;
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
-/// Rules are judged every ten seconds.
+/// Rules are evaluated every ten seconds.
 const ALERT_LIMIT: Duration = Duration::from_secs(60);
 const ALERT_EVERY: Duration = Duration::from_millis(200);
 
-/// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub struct Results {
     machine: Machine,
     seconds: u64,
     pairs: Vec<Pair>,
-    /// The median of the pairs: accepts a second with telemetry over those without.
+    /// The median of the pairs: accepts per second with telemetry divided by those without.
     ratio: f64,
-    /// What it must be at least.
+    /// The minimum ratio.
     ratio_min: f64,
-    /// What was not as it should be.
+    /// Unexpected results.
     problems: Vec<String>,
 }
 
@@ -55,7 +54,7 @@ enum Side {
     With,
 }
 
-/// What one side came to.
+/// The result of one side.
 struct Measured {
     per_second: f64,
     spans: u64,
@@ -63,13 +62,13 @@ struct Measured {
 }
 
 impl Results {
-    /// Whether telemetry takes no more than it may.
+    /// Whether telemetry meets its target.
     pub fn standing(&self) -> Standing {
         verdict::standing(self.ratio, &self.problems)
     }
 }
 
-/// Measures as many pairs as the plan has rounds.
+/// Measures one pair per round of the plan.
 pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;
@@ -104,7 +103,6 @@ pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     })
 }
 
-/// Prints what was found.
 pub fn print(results: &Results) -> std::io::Result<()> {
     output::line(format_args!(
         "{} cores, {} pairs of {} s each, {CONNECTIONS} connections",
@@ -204,7 +202,7 @@ fn create(plan: &Plan, side: Side, receiver: &Hanging, secret: &str, folder: &Pa
     )
 }
 
-/// A request without a signature is more than the rule allows: an alert fires, and cannot be told to anyone.
+/// Sends a request without a signature, which exceeds the rule's limit: an alert fires, and cannot be delivered.
 async fn until_an_alert_fails(site: &Site) -> anyhow::Result<()> {
     let unsigned = format!("POST /in/{STORED} HTTP/1.1\r\nhost: bench\r\ncontent-length: 2\r\n\r\n{{}}");
     let mut connection = Connection::open(site.ingest()).await?;

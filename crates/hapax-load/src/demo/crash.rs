@@ -1,12 +1,12 @@
-//! SIGKILL in the middle of everything, and a new start on the same files.
+//! SIGKILL in the middle of the run, and a restart on the same files.
 
 use tokio::sync::watch;
 
 use crate::service::{Service, Site};
 use hapax_terminal::progress::Progress;
 
-/// After how many answers to kill: spread over the run, each at a random moment of its share, and never so late that
-/// the run is over before.
+/// The numbers of answers after which to kill: spread over the run, each at a random point of its share, and never
+/// after the last answer.
 pub(super) fn points(deliveries: usize, kills: usize) -> Vec<usize> {
     let share = deliveries as f64 / kills.max(1) as f64;
     (0..kills)
@@ -14,7 +14,7 @@ pub(super) fn points(deliveries: usize, kills: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Kills and restarts the service at each point. Gives the service that runs at the end.
+/// Kills and restarts the service at each point. Returns the last service.
 pub(super) async fn run(
     site: &Site,
     mut service: Service,
@@ -23,7 +23,7 @@ pub(super) async fn run(
     progress: &Progress,
 ) -> anyhow::Result<Service> {
     for point in points {
-        // The senders outlive this, so the wait ends with the count.
+        // The senders outlive this, so the count is always reached.
         answered.wait_for(|answered| *answered >= point).await?;
         service.kill().await?;
         progress.say(format!(

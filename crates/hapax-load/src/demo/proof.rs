@@ -1,4 +1,4 @@
-//! The count at the end, and how to check it without trusting it.
+//! The final count, and how to check it without trusting it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,40 +14,40 @@ use hapax_terminal::output;
 use super::sender::{Heard, Senders};
 use super::{EFFECTS_FILE, STORE_FILE};
 
-/// What happened.
+/// The result of the demonstration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Proof {
     /// Different events that were sent.
     pub sent: u64,
-    /// Requests that carried them, copies and repetitions included.
+    /// Requests for them, duplicates and retries included.
     pub requests: u64,
-    /// Events that the service has answered for.
+    /// Events that the service acknowledged.
     pub accepted: u64,
-    /// Of these, the ones whose first answer the crash swallowed: their sender heard `duplicate` only.
+    /// Acknowledged events whose first answer was lost in a crash: their sender only ever received `duplicate`.
     pub first_answer_lost: u64,
     /// Answers that said `duplicate`.
     pub duplicates: u64,
     /// Requests that reached the sink.
     pub attempts: u64,
-    /// What the sink applied, once for each `Idempotency-Key`.
+    /// Effects that the sink applied, once per `Idempotency-Key`.
     pub effects: u64,
-    /// What a `sql` destination wrote, with nothing in its table that would refuse a second time.
+    /// Rows that a `sql` destination wrote, in a table without a constraint that would refuse a second one.
     pub sql_effects: u64,
     /// Events that were answered 2xx and had no effect, at the sink or in the table.
     pub lost: u64,
     /// Effects beyond the first of their event, at the sink or in the table.
     pub doubled: u64,
-    /// Events that came to the sink under more than one key.
+    /// Events that reached the sink under more than one key.
     pub events_with_several_keys: u64,
-    /// Events that were called new more than once.
+    /// Events that were answered `accepted` more than once.
     pub accepted_twice: u64,
-    /// Deliveries that were refused, never answered, or answered oddly.
+    /// Deliveries that were refused, never answered, or answered unexpectedly.
     pub unexpected_answers: u64,
-    /// How often the service was killed.
+    /// Number of times the service was killed.
     pub kills: usize,
-    /// How long it all took.
+    /// Duration of the run.
     pub seconds: f64,
-    /// Whether it holds.
+    /// Whether the guarantee held.
     pub passed: bool,
     #[serde(skip)]
     folder: PathBuf,
@@ -55,18 +55,16 @@ pub struct Proof {
     book_checks: [String; 2],
 }
 
-/// What happened besides.
+/// Facts about the run.
 pub(super) struct Circumstances<'a> {
-    /// How often the service was killed.
     pub(super) kills: usize,
-    /// How long it all took.
     pub(super) took: Duration,
-    /// Where everything is.
+    /// The folder of the workspace.
     pub(super) folder: &'a Path,
 }
 
 impl Proof {
-    /// Counts.
+    /// Counts the results.
     pub(super) async fn new(
         senders: &Senders,
         effects: &Effects,
@@ -197,7 +195,7 @@ pub fn print(proof: &Proof) -> io::Result<()> {
     output::line(format_args!("\n{verdict}, in {:.1} s", proof.seconds))
 }
 
-/// Says how to check it oneself.
+/// Prints how to check the result yourself.
 pub fn explain(proof: &Proof, afterwards: Afterwards) {
     let folder = proof.folder.display();
     match afterwards {

@@ -1,4 +1,4 @@
-//! Senders that behave as providers do: they send until they hear 2xx, whatever happens in between.
+//! Senders that behave like providers: they retry until they receive 2xx, whatever happens in between.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,27 +16,27 @@ use hapax_terminal::progress::Progress;
 
 const SENDERS: usize = 32;
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// A sender that has not heard 2xx after this long gives up; the event then counts as unanswered.
+/// A sender that has not received 2xx after this time gives up; the event then counts as unanswered.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 const RETRY_MS_FIRST: u64 = 20;
 const RETRY_MS_MAX: u64 = 500;
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// All senders and what they heard.
+/// All senders and the answers they received.
 pub(crate) struct Senders {
     shared: Arc<Shared>,
 }
 
-/// What was heard about one event.
+/// The answers for one event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
     /// Answers that said it is new.
     pub accepted: u32,
-    /// Answers that said it was seen.
+    /// Answers that said it is a duplicate.
     pub duplicate: u32,
-    /// 2xx answers that said anything else.
+    /// Other 2xx answers.
     pub odd: u32,
-    /// Answers that refused it for good.
+    /// Answers that refused it permanently.
     pub refused: u32,
     /// Deliveries that never got an answer.
     pub unanswered: u32,
@@ -92,12 +92,12 @@ impl Senders {
         }
     }
 
-    /// How many deliveries are over.
+    /// The number of deliveries that have ended.
     pub(crate) fn answered(&self) -> watch::Receiver<usize> {
         self.shared.answered.subscribe()
     }
 
-    /// How many events the service has answered for.
+    /// The number of events that the service has acknowledged.
     pub(crate) fn acknowledged(&self) -> usize {
         self.heard()
             .iter()
@@ -105,17 +105,16 @@ impl Senders {
             .count()
     }
 
-    /// What was heard, by event.
+    /// The answers, by event.
     pub(crate) fn heard(&self) -> Vec<Heard> {
         self.shared.heard().clone()
     }
 
-    /// The id of an event.
     pub(crate) fn event_id(&self, number: usize) -> String {
         self.shared.prepared.event_id(number).unwrap_or_default()
     }
 
-    /// Requests sent, those that were repeated for want of an answer among them.
+    /// Requests sent, including those repeated for lack of an answer.
     pub(crate) fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
@@ -173,7 +172,8 @@ async fn deliver(shared: &Shared, connection: &mut Reconnecting, request: &[u8])
     while started.elapsed() < GIVE_UP_AFTER {
         shared.requests.fetch_add(1, Ordering::Relaxed);
         match connection.exchange(request, Outcome::of).await {
-            // No answer, or one that asks to come back: the event may have been stored or not. Send it again.
+            // Without an answer, or with one that asks for a retry, the event may or may not have been stored. Send it
+            // again.
             Err(_) | Ok(Outcome::Unavailable | Outcome::Failed) => {}
             Ok(
                 outcome @ (Outcome::Accepted

@@ -1,15 +1,15 @@
-//! Who is sent when: every event several times, all mixed; and once more after everything was delivered.
+//! The order of sending: every event several times in random order, and once more after everything was delivered.
 
-/// Numbers of events, in the order of sending.
+/// Numbers of events, in sending order.
 pub(crate) struct Waves {
     /// Every event between once and `copies_max` times, in random order.
     pub mixed: Vec<usize>,
-    /// Every event once: the copy that comes when all is long over.
+    /// Every event once: the duplicate that arrives long after the delivery.
     pub late: Vec<usize>,
 }
 
 impl Waves {
-    /// Draws the numbers of copies and the order.
+    /// Draws the number of requests for each event, and the order.
     pub(crate) fn new(events: usize, copies_max: usize) -> Self {
         let mut mixed: Vec<usize> = (0..events)
             .flat_map(|event| std::iter::repeat_n(event, fastrand::usize(1..=copies_max.max(1))))

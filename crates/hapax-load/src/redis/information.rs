@@ -1,9 +1,9 @@
-//! What a server says of itself (`INFO`).
+//! A server's report about itself (`INFO`).
 
 use anyhow::Context as _;
 use redis::aio::MultiplexedConnection;
 
-/// Work behind the scenes, by the names that `INFO` has for it; each is 0 when there is none.
+/// The `INFO` fields for background work; each is 0 when there is none.
 const BACKGROUND: [&str; 3] = [
     "lazyfree_pending_objects",
     "aof_rewrite_in_progress",
@@ -19,7 +19,7 @@ impl Information {
         text.map(Self).context("the server does not say how it is")
     }
 
-    /// A field as it is written.
+    /// A field as written.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
         self.0.lines().find_map(|line| {
             let (found, value) = line.split_once(':')?;
@@ -34,7 +34,7 @@ impl Information {
         text.parse().with_context(|| format!("`{name}` is not a number"))
     }
 
-    /// Whether the server is freeing or writing something behind the scenes.
+    /// Whether the server is freeing memory or writing in the background.
     pub(super) fn is_busy(&self) -> bool {
         let is_under_way = |name| self.field(name).is_some_and(|count| count != "0");
         BACKGROUND.into_iter().any(is_under_way)

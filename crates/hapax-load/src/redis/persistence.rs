@@ -1,4 +1,4 @@
-//! How safely a Redis writes: whether it keeps a log of what it did, and when that reaches the disk.
+//! How safely a Redis writes: whether it has an append-only file, and when that reaches the disk.
 
 use std::fmt;
 
@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use super::information::Information;
 
-/// What a reader of figures needs to know of the servers.
+/// What a reader of figures needs to know about the servers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Persistence {
-    /// The version of the server.
     pub version: String,
     /// Servers that share the keys.
     pub masters: usize,
@@ -18,17 +17,16 @@ pub struct Persistence {
     pub flush: Flush,
 }
 
-/// When what was written reaches the disk; the safer, the later in this list.
+/// When a write reaches the disk, from the least to the most safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
-    /// The server does not say.
+    /// The server does not report it.
     Unknown,
     /// There is no append-only file.
     Never,
-    /// When the operating system likes to.
+    /// When the operating system decides.
     BySystem,
-    /// Once a second.
     EverySecond,
     /// Before the answer.
     Always,
@@ -37,7 +35,7 @@ pub enum Flush {
 impl Persistence {
     pub(super) async fn of(server: &mut MultiplexedConnection, masters: usize) -> anyhow::Result<Self> {
         let information = Information::of(server).await?;
-        // Some services do not let their users look at settings: then it is unknown, which is said.
+        // Some hosted services do not let users read settings; then it is reported as unknown.
         let setting = redis::cmd("CONFIG")
             .arg("GET")
             .arg("appendfsync")
@@ -52,7 +50,7 @@ impl Persistence {
         })
     }
 
-    /// Why the figures say less than they seem to, if so.
+    /// Why the figures mean less than they seem to, if so.
     pub fn problem(&self) -> Option<String> {
         let why = match self.flush {
             Flush::EverySecond | Flush::Always => return None,

@@ -1,4 +1,4 @@
-//! Where a Redis store is, taken from its URL: nodes, credentials, and what its keys begin with.
+//! The parts of a Redis store's URL: nodes, credentials, and the prefix of its keys.
 
 use anyhow::Context as _;
 use hapax_core::Secret;
@@ -6,7 +6,6 @@ use hapax_core::Secret;
 const PREFIX: &str = "hapax";
 const PORT: &str = "6379";
 
-/// A store's URL in its parts.
 pub(super) struct RedisUrl {
     scheme: &'static str,
     is_cluster: bool,
@@ -19,7 +18,7 @@ pub(super) struct RedisUrl {
 }
 
 impl RedisUrl {
-    /// Takes a URL apart. The error does not repeat it, since it may hold a password.
+    /// Parses a URL. The error does not repeat it, because it may contain a password.
     pub(super) fn of(url: &str) -> anyhow::Result<Self> {
         let (scheme, rest) = url.split_once("://").context("a store's URL has `://` in it")?;
         let (scheme, is_cluster) = match scheme {
@@ -64,7 +63,7 @@ impl RedisUrl {
         Secret::new(format!("{scheme}://{credentials}{host}/{database}"))
     }
 
-    /// A pattern for the keys of this store: each begins with the tag of a shard, or with the one of the whole store.
+    /// A pattern for the keys of this store: each begins with the tag of a shard, or with that of the whole store.
     pub(super) fn pattern(&self) -> String {
         let mut pattern = String::from("{");
         for character in self.prefix.chars() {
@@ -78,14 +77,14 @@ impl RedisUrl {
     }
 }
 
-/// The masters in the answer to `CLUSTER NODES` that hold slots and are not given up.
+/// The masters in the answer to `CLUSTER NODES` that hold slots and have not failed.
 pub(super) fn masters(nodes: &str) -> Vec<String> {
     let master = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (address, flags) = (words.get(1)?, words.get(2)?);
         let is_working = flags.split(',').any(|flag| flag == "master")
             && !flags.split(',').any(|flag| flag == "fail" || flag == "noaddr");
-        // The words behind the eighth are its slots.
+        // The words after the eighth are its slots.
         let has_slots = words.len() > 8;
         let (address, _) = address.split_once('@').unwrap_or((address, ""));
         (is_working && has_slots).then(|| in_brackets(address))
@@ -93,7 +92,7 @@ pub(super) fn masters(nodes: &str) -> Vec<String> {
     nodes.lines().filter_map(master).collect()
 }
 
-/// An IPv6 address stands bare in a list of nodes and in brackets in a URL.
+/// An IPv6 address is bare in a list of nodes, but needs brackets in a URL.
 fn in_brackets(address: &str) -> String {
     match address.rsplit_once(':') {
         Some((host, port)) if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),

@@ -1,4 +1,4 @@
-//! What a sink has applied: once for each key, with a record that anyone can check afterwards.
+//! The effects of a sink: one per key, with a record that anyone can check afterwards.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -20,7 +20,7 @@ pub struct Effects {
 #[derive(Default)]
 struct State {
     keys: HashSet<Box<str>>,
-    /// Nearly every event has exactly one key, so that is what is kept for it; others are in `further_keys`.
+    /// The first key of each event. Nearly every event has exactly one; others are in `further_keys`.
     first_keys: HashMap<Box<str>, Box<str>>,
     further_keys: BTreeMap<Box<str>, Vec<Box<str>>>,
     attempts: u64,
@@ -34,13 +34,12 @@ struct State {
 /// What `apply` did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// The key was new: this is an effect.
+    /// The key was new, so this is an effect.
     Now,
-    /// The key had been applied: nothing happened.
+    /// The key was applied before, so nothing happened.
     Before,
 }
 
-/// Counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Deliveries that arrived with a key.
@@ -49,7 +48,7 @@ pub struct Totals {
     pub effects: u64,
     /// Different events.
     pub events: u64,
-    /// Events that came under more than one key.
+    /// Events that arrived under more than one key.
     pub events_with_several_keys: u64,
     /// Attempts that were refused without an effect.
     pub refused: u64,
@@ -60,14 +59,14 @@ pub struct Totals {
 }
 
 impl Effects {
-    /// The same, with a line for each effect in a file: the event, a tab, the key.
+    /// Also writes a line for each effect to a file: the event, a tab, the key.
     pub fn recorded_in(path: &Path) -> io::Result<Self> {
         let effects = Self::default();
         effects.lock().record = Some(File::create(path)?);
         Ok(effects)
     }
 
-    /// Applies a delivery, unless its key has been applied.
+    /// Applies a delivery, unless its key was applied before.
     pub fn apply(&self, event: &str, key: &str) -> Applied {
         let mut state = self.lock();
         state.attempts += 1;
@@ -110,7 +109,7 @@ impl Effects {
 
     /// Waits until this many different events have had an effect.
     pub async fn wait_for_events(&self, count: usize) {
-        // The sender lives in `self`, so the wait ends with the count and never with an error.
+        // The sender is part of `self`, so the wait never ends with an error.
         let _ = self.events.subscribe().wait_for(|events| *events >= count).await;
     }
 

@@ -1,6 +1,6 @@
 //! How often, and how, the sink fails.
 
-/// Of a thousand deliveries, how many fail in each way.
+/// The number of deliveries in a thousand that fail in each way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
     /// Answered 503, without an effect.
@@ -23,14 +23,13 @@ pub enum Fault {
 }
 
 impl Faults {
-    /// Never.
     pub const NONE: Self = Self {
         refuse: 0,
         fail_after_effect: 0,
         hang_up_after_effect: 0,
     };
 
-    /// What happens to the next delivery.
+    /// Draws what happens to the next delivery.
     pub fn draw(self) -> Option<Fault> {
         if self == Self::NONE {
             return None;

@@ -1,4 +1,4 @@
-//! What happens to the service in the middle of a round.
+//! The fault that hits the service in the middle of a round.
 
 use std::time::Duration;
 
@@ -7,22 +7,21 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::service::{Service, Site};
 
-/// Longer than the leases of the destinations: what the process had in hand is lost to it.
+/// Longer than the leases of the destinations, so that the process loses the deliveries it holds.
 const STOPPED_FOR: Duration = Duration::from_secs(8);
 
-/// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Nothing but what the sink does.
+    /// Only the faults of the sink.
     None,
-    /// SIGKILL, and a new start.
+    /// SIGKILL, and a restart.
     Kill,
-    /// SIGSTOP past the leases, and SIGCONT.
+    /// SIGSTOP until the leases have expired, then SIGCONT.
     Stop,
 }
 
 impl Fault {
-    /// A random one: most rounds have none.
+    /// A random fault; most rounds have none.
     pub(super) fn draw(may_kill: bool) -> Self {
         match fastrand::u8(..8) {
             0 => Self::Stop,
@@ -39,7 +38,7 @@ impl Fault {
         }
     }
 
-    /// Does it; the service that runs afterwards.
+    /// Applies the fault; returns the service that runs afterwards.
     pub(super) async fn strike(self, site: &Site, service: Service) -> anyhow::Result<Service> {
         match self {
             Self::None => Ok(service),

@@ -1,4 +1,4 @@
-//! What the soak found, and whether it is good.
+//! The result of a soak, and whether it passed.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -14,7 +14,7 @@ use super::fault::Fault;
 
 /// Rounds of one process before anything can be said about its growth.
 const SAMPLES_MIN: usize = 8;
-/// Caches fill for a while: so much more is no leak.
+/// Caches fill for a while, so growth up to these limits is not a leak.
 const GROWTH_MAX: f64 = 1.10;
 const GROWTH_KIB: u64 = 8 * 1024;
 const DESCRIPTORS_MORE: u64 = 16;
@@ -26,7 +26,6 @@ pub(super) struct Sample {
     pub(super) descriptors: u64,
 }
 
-/// What was counted.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Tally {
     pub(super) rounds: u64,
@@ -35,13 +34,13 @@ pub(crate) struct Tally {
     events: u64,
     requests: u64,
     attempts: u64,
-    /// Answered 2xx, without an effect at the sink or in the table.
+    /// Events answered 2xx without an effect at the sink or in the table.
     lost: u64,
     /// Effects beyond the first.
     doubled: u64,
-    /// Events that were never answered 2xx, or called new more than once.
+    /// Events that were never answered 2xx, or were answered `accepted` more than once.
     odd: u64,
-    /// Events that came to the sink under more than one key.
+    /// Events that reached the sink under more than one key.
     several_keys: u64,
     #[serde(skip)]
     acknowledged: HashSet<String>,
@@ -72,7 +71,7 @@ impl Tally {
         self.several_keys = totals.events_with_several_keys;
     }
 
-    /// Reads the table of a `sql` destination.
+    /// Adds the effects in the table of a `sql` destination.
     pub(super) fn read(&mut self, lines: &HashMap<String, u64>) {
         self.doubled += lines.values().sum::<u64>() - lines.len() as u64;
         let missing = self.acknowledged.iter().filter(|id| !lines.contains_key(*id));
@@ -80,16 +79,15 @@ impl Tally {
     }
 }
 
-/// The whole.
 #[derive(Debug, Serialize)]
 pub struct Report {
     #[serde(flatten)]
     tally: Tally,
     seconds: f64,
-    /// Medians of the second and of the last quarter of the last process's life.
+    /// Medians of the second and the last quarter of the last process's life.
     anonymous_kib: Option<(u64, u64)>,
     descriptors: Option<(u64, u64)>,
-    /// Whether it holds.
+    /// Whether the soak passed.
     pub passed: bool,
 }
 
@@ -111,7 +109,7 @@ impl Report {
     }
 }
 
-/// The medians of the second and of the last quarter. The first is left out: there, caches fill.
+/// The medians of the second and the last quarter. The first quarter is left out, because caches are still filling.
 fn trend(samples: &[Sample], value: fn(&Sample) -> u64) -> Option<(u64, u64)> {
     let quarter = samples.len() / 4;
     let median = |part: &[Sample]| {
@@ -128,7 +126,7 @@ fn trend(samples: &[Sample], value: fn(&Sample) -> u64) -> Option<(u64, u64)> {
     ))
 }
 
-/// Prints it for people.
+/// Prints the report for people.
 pub fn print(report: &Report) -> io::Result<()> {
     let tally = &report.tally;
     output::line(format_args!(

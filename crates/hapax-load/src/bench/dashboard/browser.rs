@@ -1,4 +1,4 @@
-//! Someone who looks: a session, a connection for pages, and one for the live tail.
+//! A user of the dashboard: a session, a connection for pages, and one for the live tail.
 
 use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use crate::connection::Connection;
 use crate::service::Site;
 
-/// Signed in, as a browser is.
+/// A signed-in browser.
 pub(super) struct Browser<'a> {
     site: &'a Site,
     connection: Connection,
@@ -40,7 +40,7 @@ impl<'a> Browser<'a> {
         })
     }
 
-    /// Asks for a page; how many bytes it has.
+    /// Requests a page; returns its size in bytes.
     pub(super) async fn ask(&mut self, path: &str) -> anyhow::Result<usize> {
         let request = self.get(path);
         let answer = self.connection.exchange(request.as_bytes()).await?;
@@ -48,7 +48,7 @@ impl<'a> Browser<'a> {
         Ok(self.connection.body(&answer).len())
     }
 
-    /// Opens the live tail of the events page; the lines that come.
+    /// Opens the live tail of the events page; returns its lines.
     pub(super) async fn follow(&self) -> anyhow::Result<Lines<BufReader<TcpStream>>> {
         let mut stream = TcpStream::connect(self.site.admin()).await?;
         stream.write_all(self.get("/events/live").as_bytes()).await?;

@@ -1,5 +1,5 @@
-//! A store that has been used for a while: events of several sources, most of them delivered, some dead, some waiting,
-//! with copies, conflicts, traffic and an audit trail.
+//! A store that has been in use for a while: events of several sources, most of them delivered, some dead, some queued,
+//! with duplicates, conflicts, traffic and an audit trail.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use hapax_core::{
 
 use hapax_terminal::progress::Progress;
 
-/// Sources, the last of which hardly sends anything.
+/// Sources; the last one sends almost nothing.
 pub(super) const SOURCES: [&str; 4] = ["stripe", "github", "shopify", "acme"];
-/// Where most events went.
+/// Destination of most events.
 pub(super) const WORKING: &str = "billing";
-/// Where some wait.
+/// Destination of queued deliveries.
 pub(super) const PAUSED: &str = "ledger";
 
 const RARE_TYPE: &str = "invoice.voided";
@@ -38,25 +38,24 @@ const OWNER: Owner = Owner(1);
 const LEASE: Duration = Duration::from_secs(3_600);
 const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 const AUDIT_ENTRIES: u64 = 2_000;
-/// Bodies have about this size, as webhooks do.
+/// Approximate size of each body, typical for webhooks.
 const BODY_BYTES: usize = 1_024;
 
-/// What pages are asked for by name.
+/// Values that pages are requested with.
 #[derive(Debug, Default)]
 pub(super) struct Landmarks {
     /// An event that was delivered.
     pub(super) delivered: Option<EventId>,
-    /// An event whose delivery is dead.
+    /// An event with a dead delivery.
     pub(super) dead: Option<EventId>,
-    /// An event with another body under its id.
+    /// An event with a conflict.
     pub(super) conflicting: Option<EventId>,
-    /// The sender's id of an event in the middle.
+    /// The provider's id of an event in the middle.
     pub(super) event_id: String,
-    /// An order in the body of one of the newest.
+    /// An order in the body of one of the newest events.
     pub(super) order: String,
 }
 
-/// Fills the store.
 pub(super) async fn run(store: &dyn Backend, count: u64) -> anyhow::Result<Landmarks> {
     let progress = Progress::new(count);
     progress.say(format!("storing {count} events"));
@@ -185,7 +184,7 @@ impl Maker {
     }
 }
 
-/// One in twenty goes nowhere, one in fifty waits, the others are worked on at once.
+/// One in twenty events has no destination, one in fifty is queued, the others are delivered at once.
 fn deliveries(number: u64) -> Vec<NewDelivery> {
     match number {
         number if number % 20 == 0 => Vec::new(),
@@ -200,7 +199,7 @@ fn deliveries(number: u64) -> Vec<NewDelivery> {
     }
 }
 
-/// The end of what was handed over: one in a hundred is dead.
+/// The result of a leased delivery: one in a hundred is dead.
 fn report(number: u64, event: &NewEvent, claim: &Claim, landmarks: &mut Landmarks) -> Option<Report> {
     let Claim::New { tokens, .. } = claim else {
         return None;
@@ -251,7 +250,7 @@ fn other_body(event: &NewEvent) -> ConflictingBody {
 }
 
 fn event_id(number: u64) -> String {
-    // Spread over the key space as random ids are, and known from the number alone.
+    // Spread over the key space like random ids, but derived from the number.
     format!("evt_{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
@@ -278,7 +277,7 @@ fn body(number: u64) -> Bytes {
     Bytes::from(format!("{head}{}{tail}", "x".repeat(filling)))
 }
 
-/// Every slot of every chart.
+/// Fills every slot of every chart.
 async fn traffic(store: &dyn Backend, now: hapax_core::Timestamp) -> anyhow::Result<()> {
     for span in TimeRange::ALL {
         let subjects = SOURCES

@@ -1,4 +1,4 @@
-//! How long each page takes: asked for as a browser does, with a session, one after the other.
+//! How long each page takes, requested as a browser does, with a session, one after the other.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,15 @@ use hapax_terminal::progress::Progress;
 use super::browser::Browser;
 use super::fill::Landmarks;
 
-/// How often each page is asked for, after one time that does not count.
+/// Number of times to request each page, after a first request that is reported separately.
 const TIMES: usize = 20;
 
-/// One page.
 #[derive(Debug, Serialize)]
 pub(crate) struct Page {
-    /// What was asked for.
     path: String,
-    /// Bytes of its body.
+    /// Size of its body.
     bytes: usize,
-    /// The first time, on a service that had not been asked for it before.
+    /// The first request, on a service that has not served the page before.
     first_ms: f64,
     /// The median of the others.
     p50_ms: f64,
@@ -30,7 +28,7 @@ pub(crate) struct Page {
     max_ms: f64,
 }
 
-/// Asks for every page.
+/// Requests every page.
 pub(super) async fn measure(site: &Site, landmarks: &Landmarks) -> anyhow::Result<Vec<Page>> {
     let mut browser = Browser::sign_in(site).await?;
     let paths = paths(landmarks);
@@ -45,7 +43,7 @@ pub(super) async fn measure(site: &Site, landmarks: &Landmarks) -> anyhow::Resul
     Ok(pages)
 }
 
-/// Prints the table; and which pages were too slow, also the first time.
+/// Prints the table, and the pages that were too slow, the first request included.
 pub(super) fn print(pages: &[Page], limit_ms: f64) -> std::io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

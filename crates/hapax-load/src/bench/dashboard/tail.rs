@@ -1,5 +1,4 @@
-//! What a live tail costs: the same load without and with it, in turns, at the rate that it has to keep up with and at
-//! full speed.
+//! The cost of a live tail: the same load without and with it, in turns, at a fixed rate and at full speed.
 
 use std::time::Duration;
 
@@ -21,36 +20,35 @@ use hapax_terminal::progress::Progress;
 
 use super::browser::Browser;
 
-/// Events a second that a tail has to keep up with.
+/// Events per second that a tail must keep up with.
 const RATE: u32 = 2_000;
 const CONNECTIONS: usize = 64;
-/// Deliveries that are prepared for each second at full speed: more than any store here takes.
+/// Deliveries to prepare for each second at full speed: more than any store here accepts.
 const FULL_PER_SECOND_MAX: u64 = 80_000;
-/// How long after a run the last lines may still come.
+/// How long after a run the last lines may still arrive.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// What was found.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Tail {
-    /// At the rate: the median time to an answer, in microseconds.
+    /// At the fixed rate: the median time to an answer, in microseconds.
     paced_p50_us: Sides,
-    /// The same of the 99th percentile.
+    /// The same for the 99th percentile.
     paced_p99_us: Sides,
-    /// At the rate: processor time of the service for each event, in microseconds.
+    /// At the fixed rate: processor time of the service per event, in microseconds.
     paced_processor_us: Sides,
-    /// At full speed: accepts a second.
+    /// At full speed: accepts per second.
     full_per_second: Sides,
-    /// At full speed: processor time of the service for each event, in microseconds.
+    /// At full speed: processor time of the service per event, in microseconds.
     full_processor_us: Sides,
-    /// Events that were accepted at the rate while the tail was open.
+    /// Events accepted at the fixed rate while the tail was open.
     sent: u64,
-    /// Those that the tail showed or, above what a page draws, counted.
+    /// Events that the tail showed or, above the number that a page draws, counted.
     shown: u64,
-    /// Those that it said it missed.
+    /// Events that the tail reported as missed.
     missed: u64,
 }
 
-/// One figure of every round, without a tail and with one.
+/// One figure of every round, without and with a tail.
 #[derive(Debug, Default, Serialize)]
 struct Sides {
     without: Vec<f64>,
@@ -63,13 +61,14 @@ impl Sides {
         self.with.push(with);
     }
 
-    /// The median with a tail over that without: a single round says more about the disk than about the tail.
+    /// The median with a tail divided by the median without: a single round says more about the disk than about the
+    /// tail.
     fn ratio(&self) -> f64 {
         median(self.with.iter().copied()) / median(self.without.iter().copied())
     }
 }
 
-/// Measures, as many rounds as the plan has.
+/// Measures the plan's number of rounds.
 pub(super) async fn measure(site: &Site, pid: u32, secret: &str, plan: &Plan) -> anyhow::Result<Tail> {
     let mut found = Tail::default();
     let progress = Progress::new(plan.rounds as u64 * 4);
@@ -87,7 +86,8 @@ pub(super) async fn measure(site: &Site, pid: u32, secret: &str, plan: &Plan) ->
                 number + 1,
                 pace.label()
             ));
-            // Every second round runs backwards, so that a machine that slows down or speeds up favours no one.
+            // Every second round runs in reverse order, so that a machine that slows down or speeds up favours neither
+            // side.
             let (without, with) = if number % 2 == 0 {
                 let without = runner.without().await?;
                 (without, runner.with().await?)
@@ -111,7 +111,7 @@ const fn progress_of(number: usize, pace: Pace) -> u64 {
         }
 }
 
-/// Prints what was found, and whether the target was met.
+/// Prints the result, and whether the target was met.
 pub(super) fn print(tail: &Tail, slowdown_max: f64) -> std::io::Result<()> {
     output::line(format_args!(
         "live tail at {RATE}/s: {} sent, {} shown, {} missed",
@@ -188,7 +188,7 @@ impl Tail {
 /// One run of the load.
 struct Run {
     report: Report,
-    /// Processor time that the service took meanwhile.
+    /// Processor time that the service used during the run.
     processor: Duration,
 }
 
@@ -233,7 +233,7 @@ impl Runner<'_> {
         })
     }
 
-    /// The same while someone looks, as a browser does.
+    /// The same while a browser follows the tail.
     async fn with(&self) -> anyhow::Result<(Run, Seen)> {
         let watcher = Watcher::start(self.site).await?;
         let run = self.without().await?;
@@ -242,7 +242,7 @@ impl Runner<'_> {
     }
 }
 
-/// What came through a tail.
+/// What a tail received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     shown: u64,
@@ -266,7 +266,7 @@ impl Watcher {
                     line = lines.next_line() => line?.context("the service ended the tail")?,
                     () = ended.cancelled() => return Ok(seen),
                 };
-                // A message is one chunk: no line of it is torn.
+                // A message is one chunk, so no line is split.
                 if let Some(data) = line.strip_prefix("data: ") {
                     seen.add(&serde_json::from_str(data)?);
                 }

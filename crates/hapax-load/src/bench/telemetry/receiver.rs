@@ -1,14 +1,14 @@
-//! A receiver that takes every connection and never answers: the worst one to send to.
+//! A receiver that accepts every connection and never answers: the worst one to send to.
 
 use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Connections that are held open; what comes after them waits in the kernel.
+/// Connections to hold open; further ones wait in the kernel.
 const HELD_MAX: usize = 64;
 
-/// The receiver. It ends when this is dropped.
+/// The receiver. It stops when dropped.
 pub(super) struct Hanging {
     address: SocketAddr,
     task: JoinHandle<()>,
@@ -26,7 +26,7 @@ impl Hanging {
                     Err(_) => break,
                 }
             }
-            // Until the task is ended.
+            // Until the task is aborted.
             std::future::pending::<()>().await;
         });
         Ok(Self { address, task })
@@ -37,7 +37,7 @@ impl Hanging {
     }
 }
 
-/// An address where no one listens: one that was free a moment ago.
+/// An address where nothing listens: one that was free a moment ago.
 pub(super) fn closed() -> std::io::Result<SocketAddr> {
     std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()
 }

@@ -1,4 +1,4 @@
-//! What the figures mean: the ratio of each pair, their median, and whether that is enough.
+//! The meaning of the figures: the ratio of each pair, their median, and whether that is enough.
 
 use serde::Serialize;
 
@@ -6,24 +6,23 @@ use super::Side;
 use crate::bench::figure::median;
 use hapax_telemetry::traces::WAITING_SPANS_MAX;
 
-/// What accepts must keep of their rate.
+/// The share of their rate that accepts must keep.
 pub(super) const RATIO_MIN: f64 = 0.97;
 
-/// Accepts a second on both sides, measured one right after the other.
+/// Accepts per second on both sides, measured back to back.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Pair {
     pub(super) without: f64,
     pub(super) with: f64,
-    /// Spans that the side with telemetry wrote down.
+    /// Spans that the side with telemetry recorded.
     pub(super) spans: u64,
 }
 
 /// Whether the ratio is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is.
     Reached,
-    /// It is not, or the figures mean nothing.
+    /// The ratio is too low, or the figures mean nothing.
     Missed,
 }
 
@@ -51,12 +50,12 @@ pub(super) fn standing(ratio: f64, problems: &[String]) -> Standing {
     }
 }
 
-/// A sentence, if spans were made where there should be none, or too few where there should be two for each event.
+/// A sentence if there are spans without telemetry, or fewer than two per event with it.
 pub(super) fn untraced(side: Side, spans: u64, accepted: u64) -> Option<String> {
     match (side, spans) {
         (Side::Without, 0) => None,
         (Side::Without, some) => Some(format!("{some} spans were written down without telemetry")),
-        // Those that wait are not counted yet: as many as the queue holds, and those of one export.
+        // Waiting spans are not counted yet: those in the queue, and those of one export.
         (Side::With, some) if some > 0 && some + WAITING_SPANS_MAX >= 2 * accepted => None,
         (Side::With, some) => Some(format!(
             "only {some} spans were dropped or failed for {accepted} events"
@@ -64,12 +63,12 @@ pub(super) fn untraced(side: Side, spans: u64, accepted: u64) -> Option<String> 
     }
 }
 
-/// Lines of `/metrics` that count spans, whatever became of them.
+/// Lines of `/metrics` that count spans, with any result.
 pub(super) const SPANS: &str = "hapax_spans_total{";
-/// Lines of `/metrics` that count messages of alerts to the receiver that is gone.
+/// Lines of `/metrics` that count failed alert messages to the receiver that is gone.
 pub(super) const UNTOLD: &str = "hapax_alert_messages_total{receiver=\"gone\",result=\"failed\"}";
 
-/// The sum of the lines that begin so, in the text of `/metrics`.
+/// The sum of the `/metrics` lines with this prefix.
 pub(in crate::bench) fn sum_of(metrics: &str, beginning: &str) -> u64 {
     let lines = metrics.lines().filter(|line| line.starts_with(beginning));
     let values = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
