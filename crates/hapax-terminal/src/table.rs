@@ -11,10 +11,7 @@ use hapax_api::moment::Moments;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// A person at a terminal of this many columns; `None` if the terminal itself knows its width.
-    Person {
-        width: Option<u16>,
-        moments: Moments,
-    },
+    Person { width: Option<u16>, moments: Moments },
     /// A program: fields are separated by tabs, times are exact.
     Program,
 }

@@ -29,10 +29,7 @@ pub enum Error {
         source: Source,
     },
     #[error("{url} did not answer within {seconds} s; look at the service's log, and at `hapax doctor`")]
-    Timeout {
-        url: String,
-        seconds: u64,
-    },
+    Timeout { url: String, seconds: u64 },
     /// The token is missing or wrong.
     #[error(
         "{url} refuses the token: {detail}; set HAPAX_ADMIN_TOKEN or --token to the service's server.admin_token"
@@ -60,10 +57,7 @@ pub enum Error {
     #[error(
         "what answers at {url} is not this version of Hapax: {message}; --admin or HAPAX_ADMIN_URL names another address"
     )]
-    Unexpected {
-        url: String,
-        message: String,
-    },
+    Unexpected { url: String, message: String },
     /// The token contains characters that an HTTP header cannot carry.
     #[error(
         "the token contains characters that an HTTP header cannot carry; check HAPAX_ADMIN_TOKEN for a line end"
@@ -71,9 +65,7 @@ pub enum Error {
     TokenUnusable,
     /// The request could not be made.
     #[error("the request cannot be made: {message}")]
-    Setup {
-        message: String,
-    },
+    Setup { message: String },
 }
 
 #[derive(Deserialize)]

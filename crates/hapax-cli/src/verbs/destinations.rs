@@ -12,7 +12,7 @@ use hapax_terminal::table::{Reader, Table};
 
 /// List the destinations of a running service: what each is, and whether it is paused or failing.
 ///
-/// `hapax pause` and `hapax resume` change it; `hapax stats` shows the backlog of each.
+/// Use `hapax pause` and `hapax resume` to stop and resume deliveries; `hapax stats` shows the backlog of each.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -11,8 +11,8 @@ use super::site::{Mood, Response, Site, TOKEN, token};
 const HIDDEN: &str = "payments";
 const LIMITED: &str = "limited-0123456789abcdef";
 
-/// Two sources with one event each, dead and in conflict. The hidden one also has a replay job, a saved search and a
-/// pause.
+/// Two sources with one event each: one dead, the hidden one in conflict. The hidden source also has a replay job, a
+/// saved search and a pause.
 struct Mixed {
     site: Site,
     theirs: String,
