@@ -1,64 +1,64 @@
-//! The rules by name: what each is about, in which unit, and which heading of the guide explains it.
+//! The alert rules: what each is evaluated for, its unit, and the section of the guide that explains it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What can be wrong.
+/// An alert rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AlertRule)]
 pub enum Rule {
-    /// A source repeats itself.
+    /// A source's duplicate rate is high.
     DedupeRate,
-    /// Attempts at a destination take long.
+    /// Attempts at a destination are slow.
     HandlerP95,
-    /// A destination's oldest unfinished delivery waits too long.
+    /// A destination's oldest unfinished delivery has waited too long.
     OldestPending,
-    /// Deliveries were given up.
+    /// Deliveries ended as dead letters.
     DeadLetters,
-    /// A destination keeps failing.
+    /// A destination keeps failing, so its circuit breaker is open.
     BreakerOpen,
-    /// Bodies differ from the first one under their id.
+    /// Bodies differ from the first body with the same id.
     Conflicts,
-    /// Requests do not prove who sent them.
+    /// Requests fail signature verification.
     SignatureFailures,
-    /// A copy came when the ledger had nearly forgotten the first.
+    /// A duplicate arrived when the ledger was about to forget the first delivery.
     DuplicateGap,
-    /// Durable writes take long.
+    /// Durable writes are slow.
     StoreWriteP95,
     /// An outbox cannot be relayed.
     OutboxDown,
     /// Rows of an outbox were refused.
     OutboxRefused,
-    /// An outbox's oldest row waits too long.
+    /// An outbox's oldest row has waited too long.
     OutboxWaiting,
 }
 
-/// What a rule's figures are.
+/// The unit of a rule's value and limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AlertUnit)]
 pub enum Unit {
-    /// From 0 to 1.
+    /// A ratio from 0 to 1.
     Share,
-    /// A time.
+    /// A duration in seconds.
     Seconds,
-    /// How many.
+    /// A number of occurrences.
     Count,
 }
 
-/// What a rule judges one by one.
+/// The kind of subject that a rule is evaluated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AlertSubject)]
 pub enum About {
-    /// Every source.
+    /// Each source.
     Source,
-    /// Every destination.
+    /// Each destination.
     Destination,
-    /// The store, which is one.
+    /// The store as a whole.
     Store,
-    /// Every outbox.
+    /// Each outbox.
     Outbox,
 }
 
@@ -79,7 +79,7 @@ impl Rule {
         Self::OutboxWaiting,
     ];
 
-    /// As it is written everywhere: the key of `[alerts]`.
+    /// The rule's name: its key in `[alerts]`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::DedupeRate => "dedupe_rate",
@@ -97,7 +97,6 @@ impl Rule {
         }
     }
 
-    /// What its figures are.
     pub const fn unit(self) -> Unit {
         match self {
             Self::DedupeRate | Self::DuplicateGap => Unit::Share,
@@ -113,7 +112,7 @@ impl Rule {
         }
     }
 
-    /// What it judges one by one.
+    /// The kind of subject it is evaluated for.
     pub const fn about(self) -> About {
         match self {
             Self::DedupeRate | Self::Conflicts | Self::SignatureFailures | Self::DuplicateGap => {
@@ -127,7 +126,7 @@ impl Rule {
         }
     }
 
-    /// The page and heading that say what to do about it.
+    /// The page and section that explain what to do.
     pub const fn guide(self) -> &'static str {
         match self {
             Self::DedupeRate => "docs/guides/alerts.md#dedupe-rate",
@@ -152,14 +151,14 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// Whether an alert is true.
+/// The state of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AlertState)]
 pub enum State {
-    /// It is.
+    /// The condition holds.
     Firing,
-    /// It was.
+    /// The condition held before, but no longer does.
     Resolved,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::number::scaled;
 
-/// The units, the largest first, in nanoseconds.
+/// The units in nanoseconds, largest first.
 const UNITS: [(&str, u128); 6] = [
     ("w", 604_800_000_000_000),
     ("d", 86_400_000_000_000),
@@ -14,14 +14,13 @@ const UNITS: [(&str, u128); 6] = [
     ("ms", 1_000_000),
 ];
 
-/// A text that is not a duration.
+/// A string that is not a duration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{0}\" is not a duration: write a number and ms, s, m, h, d or w, such as \"250ms\", \"1.5s\" or \"30d\""
 )]
 pub struct NotADuration(String);
 
-/// Reads a duration.
 pub fn parse_duration(text: &str) -> Result<Duration, NotADuration> {
     let unit = |suffix: &str| {
         UNITS
@@ -35,8 +34,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, NotADuration> {
         .ok_or_else(|| NotADuration(text.to_owned()))
 }
 
-/// Writes a duration so that [`parse_duration`] reads it back, in the largest unit that fits evenly.
-/// Weeks are written in days, as the defaults are.
+/// Formats a duration in the largest unit that divides it evenly, so that [`parse_duration`] reads it back. Weeks are
+/// written in days, as in the defaults.
 pub fn format_duration(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let fitting = UNITS.iter().skip(1).find(|(_, unit)| nanos.is_multiple_of(*unit));

@@ -1,4 +1,4 @@
-//! Writing small JSON by hand, for answers on the hot path that have a fixed shape.
+//! Small JSON written by hand, for responses of fixed shape on the hot path.
 
 /// Appends `text` as a JSON string, quotes included.
 pub fn push_string(out: &mut String, text: &str) {

@@ -1,4 +1,4 @@
-//! What goes over the wire: documents, problem codes, the query language, and how times and sizes are written.
+//! The wire format: documents, problem codes, the query language, and how times and sizes are written.
 
 pub mod alert;
 pub mod duration;
@@ -14,5 +14,5 @@ pub mod size;
 pub mod views;
 pub mod when;
 
-/// The header in which a client says something of whoever acts. It proves nothing, and is shown as a note.
+/// The header in which a client describes the caller. It proves nothing and is shown as a note.
 pub const NOTE_HEADER: &str = "hapax-note";

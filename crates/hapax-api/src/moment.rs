@@ -1,20 +1,19 @@
-//! Times, durations and sizes for people: how long ago on a terminal, exact elsewhere.
+//! Times, durations and sizes for display: relative on a terminal, exact elsewhere.
 
 use std::time::Duration;
 
 use hapax_core::Timestamp;
 
-/// How times are written.
+/// How times are displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moments {
-    /// `3m ago`, seen from this moment.
+    /// `3m ago`, relative to this time.
     Relative(Timestamp),
     /// RFC 3339.
     Exact,
 }
 
 impl Moments {
-    /// One moment.
     pub fn show(self, at: Timestamp) -> String {
         match self {
             Self::Exact => at.to_string(),
@@ -26,13 +25,13 @@ impl Moments {
         }
     }
 
-    /// One moment, or a dash.
+    /// The time, or a dash.
     pub fn show_option(self, at: Option<Timestamp>) -> String {
         at.map_or_else(|| "-".to_owned(), |at| self.show(at))
     }
 }
 
-/// A duration in its largest whole unit.
+/// A duration in its largest unit, rounded down.
 pub fn span(duration: Duration) -> String {
     match duration.as_secs() {
         0 => format!("{}ms", duration.as_millis()),

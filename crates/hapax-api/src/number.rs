@@ -1,13 +1,13 @@
 //! A number with a unit, the way durations and sizes are written: `1.5s`, `5MiB`.
 
-/// How many digits may stand after the point: as many as a nanosecond needs.
+/// Maximum number of digits after the decimal point: enough for nanoseconds.
 const FRACTION_DIGITS_MAX: usize = 9;
 
-/// How many digits may stand before it. Together with the largest unit this stays far below 2^128.
+/// Maximum number of digits before the decimal point. Multiplied by the largest unit, this stays far below 2^128.
 const WHOLE_DIGITS_MAX: usize = 15;
 
-/// `text` as a whole number of the smallest unit, where `unit` says how many of those one of its unit is.
-/// `None` if it is not a number with a known unit, or not a whole number of the smallest one.
+/// `text` as a whole number of the smallest unit. `unit` returns how many smallest units one of the given unit has.
+/// `None` if the text is not a number with a known unit, or not a whole number of smallest units.
 pub(crate) fn scaled(text: &str, unit: impl Fn(&str) -> Option<u128>) -> Option<u128> {
     let unit_at = text.find(|character: char| !character.is_ascii_digit() && character != '.')?;
     let (number, suffix) = text.split_at(unit_at);

@@ -1,9 +1,9 @@
-//! Paths and queries, percent-encoded: a sender's id may hold anything.
+//! Percent-encoding of paths and queries: a provider's id can contain any character.
 
 use std::fmt::Write as _;
 
-/// One segment of a path. Everything that is not a letter, a digit or one of `-_~` is encoded, dots too:
-/// a segment of dots would be taken for a relative path on the way.
+/// One path segment. Everything except letters, digits and `-_~` is encoded. Dots are encoded, too: a segment of dots
+/// would be resolved as a relative path along the way.
 pub fn segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     push(&mut out, text);
@@ -15,7 +15,7 @@ pub fn segment(text: &str) -> String {
 pub struct Parameters(String);
 
 impl Parameters {
-    /// Adds a parameter, if it has a value.
+    /// Adds a parameter if it has a value.
     #[must_use]
     pub fn with(mut self, name: &str, value: Option<impl ToString>) -> Self {
         if let Some(value) = value {
@@ -27,7 +27,7 @@ impl Parameters {
         self
     }
 
-    /// `path` with the parameters.
+    /// `path` with the parameters appended.
     pub fn on(&self, path: &str) -> String {
         format!("{path}{}", self.0)
     }

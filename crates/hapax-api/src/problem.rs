@@ -1,4 +1,4 @@
-//! Problem documents (RFC 9457): the one shape in which both listeners say what went wrong.
+//! Problem documents (RFC 9457): the one format in which both listeners report errors.
 //!
 //! Every code is stable and has a page under `docs/errors/`.
 
@@ -12,13 +12,13 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::json;
 
-/// Where the page of a code is found.
+/// The base URL of the error pages.
 pub const ERRORS_URL: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
 
 /// The media type of a problem document.
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// Something that went wrong, as a client sees it.
+/// An error as a client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     status: StatusCode,
@@ -30,7 +30,7 @@ pub struct Problem {
     connection: Connection,
 }
 
-/// What becomes of the connection after the answer.
+/// Whether the connection stays open after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Connection {
     Kept,
@@ -38,7 +38,7 @@ enum Connection {
 }
 
 impl Problem {
-    /// A problem with its stable code, a title that is the same for every occurrence, and what happened this time.
+    /// A problem with its stable code, a title that is the same for every occurrence, and the details of this one.
     pub fn new(
         status: StatusCode,
         code: &'static str,
@@ -56,28 +56,27 @@ impl Problem {
         }
     }
 
-    /// With a `Retry-After`, in whole seconds and at least one.
+    /// Adds a `Retry-After` header, in whole seconds, at least one.
     #[must_use]
     pub const fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self
     }
 
-    /// With the methods that would be right.
+    /// Adds an `Allow` header with the accepted methods.
     #[must_use]
     pub const fn allow(mut self, methods: &'static str) -> Self {
         self.allow = Some(methods);
         self
     }
 
-    /// Closes the connection after the answer, so that the next request goes elsewhere.
+    /// Closes the connection after the response, so that the next request reaches another process.
     #[must_use]
     pub const fn closing(mut self) -> Self {
         self.connection = Connection::Closed;
         self
     }
 
-    /// The status.
     pub const fn status(&self) -> StatusCode {
         self.status
     }
@@ -87,17 +86,17 @@ impl Problem {
         self.code
     }
 
-    /// The title, the same for every occurrence.
+    /// The title, which is the same for every occurrence.
     pub const fn title(&self) -> &'static str {
         self.title
     }
 
-    /// What happened this time.
+    /// The details of this occurrence.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// The document.
+    /// The JSON document.
     pub fn document(&self) -> String {
         let mut text = String::with_capacity(256 + self.detail.len());
         text.push_str("{\"type\":\"");
@@ -115,7 +114,7 @@ impl Problem {
         text
     }
 
-    /// The whole answer, for any body type that is made from bytes.
+    /// The complete response, for any body type that can be made from bytes.
     pub fn into_response<B: From<Bytes>>(self) -> Response<B> {
         let mut response = Response::new(B::from(Bytes::from(self.document())));
         *response.status_mut() = self.status;
@@ -137,7 +136,7 @@ impl Problem {
     }
 }
 
-/// Rounded up: a client that waits this long is never too early.
+/// Rounded up, so that a client that waits this long is never too early.
 fn whole_seconds(wait: Duration) -> u64 {
     let more = u64::from(wait.subsec_nanos() > 0);
     wait.as_secs().saturating_add(more).max(1)

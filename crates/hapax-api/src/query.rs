@@ -1,13 +1,13 @@
-//! The query language: one text that says which events, in the API's `q`, the search box, the command line, bulk
+//! The query language: one string that selects events, used by the API's `q`, the search box, the command line, bulk
 //! replays and saved searches.
 //!
 //! ```text
 //! source:stripe type:invoice.* status:dead duplicates:>1 body:/data/object/id=ord_1 since:2h
 //! ```
 //!
-//! Terms are separated by white space, and every one must match. A word without a key is an event id. Quotes keep
-//! white space in a value: `body:/customer/name="Ada L"`. The grammar is in docs/reference/query.md; [`KEYS`] is the
-//! list of keys that the reference page, the completion and the errors all read.
+//! Terms are separated by white space, and all of them must match. A word without a key is an event id. Quotes
+//! preserve white space in a value: `body:/customer/name="Ada L"`. The grammar is in docs/reference/query.md.
+//! [`KEYS`] lists the keys for the reference page, completion and error messages.
 
 mod complete;
 mod keys;
@@ -22,9 +22,9 @@ pub use parse::{QueryError, parse};
 pub use print::print;
 pub use translate::translate;
 
-/// Longest query that is read.
+/// Maximum length of a query.
 pub const QUERY_BYTES_MAX: usize = 2_048;
-/// Most `body:` terms in one query.
+/// Maximum number of `body:` terms in one query.
 pub const BODY_TERMS_MAX: usize = 4;
 
 #[cfg(test)]

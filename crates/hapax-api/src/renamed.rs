@@ -1,26 +1,25 @@
-//! Names that an earlier version had. None of them works any longer: each place that refuses one says what it is called
-//! now.
+//! Names from earlier versions. None of them works any longer: every error that refuses one says the new name.
 
 /// Where a name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A command, `events copy`.
+    /// A command, such as `events copy`.
     Command,
-    /// An option of a command, `--view`.
+    /// A command-line option, such as `--view`.
     Flag,
     /// An environment variable.
     Variable,
-    /// A part of a path of the API.
+    /// A path segment of the API.
     Path,
     /// A key of the query language.
     SearchKey,
-    /// A value in `hapax.toml`, with its key: `on_conflict = "quarantine"`.
+    /// A value in `hapax.toml` with its key, such as `on_conflict = "quarantine"`.
     Setting,
     /// A problem code.
     Code,
 }
 
-/// What was renamed: the kind, the name until then, the name now.
+/// Renamed names: the kind, the old name, the new name.
 pub const RENAMED: &[(Kind, &str, &str)] = &[
     (Kind::Command, "events copy", "events export"),
     (Kind::Command, "store copy", "store migrate"),
@@ -44,13 +43,13 @@ pub const RENAMED: &[(Kind, &str, &str)] = &[
     (Kind::Code, "work_unfinished", "deliveries_unfinished"),
 ];
 
-/// What a name of an earlier version is called now.
+/// The current name for a name from an earlier version.
 pub fn renamed(kind: Kind, old: &str) -> Option<&'static str> {
     let (_, _, new) = RENAMED.iter().find(|(of, name, _)| *of == kind && *name == old)?;
     Some(new)
 }
 
-/// The sentence that a refusal ends with, or nothing.
+/// The clause to append to an error message: the new name, or nothing.
 pub fn hint(kind: Kind, old: &str) -> String {
     renamed(kind, old).map_or_else(String::new, |new| format!("; `{old}` is now `{new}`"))
 }

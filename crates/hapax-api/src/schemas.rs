@@ -1,4 +1,4 @@
-//! How the OpenAPI document describes types that the core crate owns: it knows nothing of HTTP.
+//! OpenAPI schemas for types of the core crate, which knows nothing of HTTP.
 
 use hapax_core::store::TimeRange;
 use hapax_core::{ErrorClass, EventStatus, IdOrigin};
@@ -7,16 +7,16 @@ use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema};
 
 use crate::query::{BODY_TERMS_MAX, QUERY_BYTES_MAX};
 
-/// The format of a text in the query language.
+/// The format of a string in the query language.
 pub(crate) const QUERY_FORMAT: &str = "hapax-query";
 
-/// What the modes of a replay mean.
+/// Describes the replay modes.
 const MODE: &str = "Which deliveries are put back: `failed` are the dead and discarded ones; `all` takes completed ones \
                     too, under the same keys; `force` takes all of them under new keys, so that they take effect again; \
                     `held` releases those that are held because their body came before under another id, which no other \
                     mode reaches.";
 
-/// What has become of an event.
+/// The processing status of an event.
 pub fn event_status() -> Object {
     choice(
         "What has become of the event.",
@@ -25,7 +25,7 @@ pub fn event_status() -> Object {
     )
 }
 
-/// Where the id of an event comes from.
+/// The origin of an event's id.
 pub(crate) fn id_origin() -> Object {
     choice(
         "Where the id comes from: the `sender`; `generated` here, so that no other event is a duplicate of it; `missing`, \
@@ -35,7 +35,6 @@ pub(crate) fn id_origin() -> Object {
     )
 }
 
-/// Kinds of failure.
 pub fn error_class() -> Object {
     choice(
         "Why a delivery of it was given up.",
@@ -44,7 +43,7 @@ pub fn error_class() -> Object {
     )
 }
 
-/// How far to look back.
+/// The time range of a chart.
 pub fn span() -> Object {
     choice(
         "How far to look back.",
@@ -53,22 +52,22 @@ pub fn span() -> Object {
     )
 }
 
-/// Which deliveries a replay puts back.
+/// Which deliveries a replay requeues.
 pub(crate) fn replay_mode() -> Object {
     choice(MODE, Null::No, ["failed", "all", "force"])
 }
 
-/// The same where it may be left out.
+/// The replay mode where it is optional.
 pub fn replay_mode_or_null() -> Object {
     choice(MODE, Null::Yes, ["failed", "all", "force"])
 }
 
-/// Where a bulk replay stands.
+/// The state of a bulk replay.
 pub(crate) fn replay_state() -> Object {
     choice("Where it stands.", Null::No, ["running", "done", "cancelled"])
 }
 
-/// A text in the query language.
+/// A string in the query language.
 pub fn query_text() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
@@ -81,9 +80,9 @@ pub fn query_text() -> Object {
         .build()
 }
 
-/// A query as text or as an object.
+/// A query as a string or as an object.
 pub fn which() -> RefOr<Schema> {
-    // A query that says nothing is refused: it would mean every event ever.
+    // An empty query is refused: it would match every event.
     let fields = ObjectBuilder::from(event_query()).min_properties(Some(1));
     let both = AnyOfBuilder::new()
         .description(Some(
@@ -94,7 +93,7 @@ pub fn which() -> RefOr<Schema> {
     RefOr::T(Schema::AnyOf(both.build()))
 }
 
-/// A query as an object: the same keys as in the language.
+/// A query as an object, with the keys of the query language.
 pub(crate) fn event_query() -> Object {
     let text = || nullable(Type::String);
     let moment = || {
@@ -173,7 +172,7 @@ fn body_term() -> Object {
         .build()
 }
 
-/// Whether `null` is taken, too.
+/// Whether `null` is accepted, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Null {
     Yes,

@@ -2,7 +2,7 @@
 
 use super::number::scaled;
 
-/// The units, the largest first, in bytes.
+/// The units in bytes, largest first.
 const UNITS: [(&str, u128); 7] = [
     ("GiB", 1 << 30),
     ("GB", 1_000_000_000),
@@ -13,12 +13,12 @@ const UNITS: [(&str, u128); 7] = [
     ("B", 1),
 ];
 
-/// A text that is not a size.
+/// A string that is not a size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a size: write a number and B, KB, KiB, MB, MiB, GB or GiB, such as \"5MiB\"")]
 pub struct NotASize(String);
 
-/// Reads a size in bytes.
+/// Parses a size into bytes.
 pub fn parse_size(text: &str) -> Result<u64, NotASize> {
     let unit = |suffix: &str| {
         UNITS
@@ -31,7 +31,7 @@ pub fn parse_size(text: &str) -> Result<u64, NotASize> {
         .ok_or_else(|| NotASize(text.to_owned()))
 }
 
-/// Writes a size so that [`parse_size`] reads it back, in the largest unit that fits evenly.
+/// Formats a size in the largest unit that divides it evenly, so that [`parse_size`] reads it back.
 pub fn format_size(bytes: u64) -> String {
     let fitting = UNITS
         .iter()

@@ -1,7 +1,7 @@
-//! The JSON of the admin API, as types: the server writes them, the command line reads them.
+//! The JSON documents of the admin API as types: the server writes them, the command line reads them.
 //!
-//! This is a contract: `--json` prints the very same documents. Fields are added, never renamed.
-//! Ids are strings, times RFC 3339, durations say their unit.
+//! They are a contract: `--json` prints the same documents. Fields are added, never renamed. Ids are strings, times
+//! are RFC 3339, and names of durations end with their unit.
 
 mod alert;
 mod delivery;

@@ -1,4 +1,4 @@
-//! A time on the command line: a moment, or how long ago.
+//! A time on the command line: absolute, or relative to now.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,17 +7,16 @@ use hapax_core::Timestamp;
 
 use crate::duration::parse_duration;
 
-/// A moment, or a distance from now.
+/// An absolute time, or a duration before now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// This moment.
     At(Timestamp),
     /// This long before now.
     Ago(Duration),
 }
 
 impl When {
-    /// The moment meant, if it is `now`.
+    /// The absolute time, given the current time.
     pub fn resolve(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(timestamp) => timestamp,
@@ -37,7 +36,7 @@ impl FromStr for When {
     }
 }
 
-/// A text that is neither.
+/// A string that is neither.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{0}` is not a time: write RFC 3339, such as 2026-01-31T12:00:00Z, or how long ago, such as 2h or 7d"

@@ -1,6 +1,6 @@
-//! Every code of a problem, with its status and what it means.
+//! Every problem code, with its status and meaning.
 
-/// What the ingest port answers besides 2xx: code, status, meaning.
+/// The errors of the ingest port: code, status, meaning.
 pub const INGEST: [(&str, u16, &str); 26] = [
     ("signature_missing", 401, "The request has no signature."),
     (
@@ -110,7 +110,7 @@ pub const INGEST: [(&str, u16, &str); 26] = [
     ),
 ];
 
-/// What the admin API answers besides 2xx and the codes above.
+/// Further errors of the admin API, in addition to the codes above.
 pub const ADMIN: [(&str, u16, &str); 30] = [
     (
         "unauthorized",

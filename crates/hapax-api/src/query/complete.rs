@@ -1,35 +1,33 @@
-//! Completion: what may stand where the search box's cursor is.
+//! Completion: suggestions for the term at the search box's cursor.
 
 use hapax_core::{ErrorClass, EventStatus};
 
 use super::KEYS;
 
-/// Most suggestions at once.
+/// Maximum number of suggestions.
 const SUGGESTIONS_MAX: usize = 12;
 
 /// Names that only the running service knows.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// Its sources.
     pub sources: Vec<String>,
-    /// Its destinations.
     pub destinations: Vec<String>,
-    /// Types that were seen lately.
+    /// Recently seen event types.
     pub types: Vec<String>,
-    /// JSON pointers that some source has indexed.
+    /// JSON pointers that at least one source indexes.
     pub pointers: Vec<String>,
 }
 
-/// A text that may stand instead of the last term.
+/// A suggested replacement for the last term.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Suggestion {
-    /// The whole term.
+    /// The complete term.
     pub term: String,
-    /// What it finds.
+    /// The events it matches.
     pub help: String,
 }
 
-/// Ways to end the last term of a query.
+/// Suggests completions for the last term of a query.
 pub fn complete(text: &str, known: &Known) -> Vec<Suggestion> {
     let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
     let mut suggestions = match last.split_once(':') {

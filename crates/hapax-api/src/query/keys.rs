@@ -1,19 +1,18 @@
-//! The keys of the language: what the parser takes is what the reference page and the completion show.
+//! The keys of the language. The parser, the reference page and the completion all use this list.
 
-/// One key.
+/// A key of the query language.
 #[derive(Debug)]
 pub struct Key {
-    /// Its name, before the colon.
+    /// The name before the colon.
     pub name: &'static str,
-    /// What may follow.
+    /// The accepted values.
     pub value: &'static str,
-    /// What it finds.
+    /// The events it matches.
     pub help: &'static str,
-    /// Terms as one would write them.
+    /// Example terms.
     pub examples: &'static [&'static str],
 }
 
-/// Every key.
 pub static KEYS: &[Key] = &[
     Key {
         name: "source",
@@ -88,7 +87,7 @@ pub static KEYS: &[Key] = &[
     },
 ];
 
-/// The names of all keys, for a message.
+/// The names of all keys, for error messages.
 pub(super) fn names() -> String {
     let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
     names.join(", ")

@@ -1,4 +1,4 @@
-//! From terms to what a store is asked.
+//! Parses terms into a store query.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use super::{BODY_TERMS_MAX, QUERY_BYTES_MAX, keys};
 use crate::renamed::{Kind, hint};
 use crate::when::When;
 
-/// A query that cannot be understood: where, why, and what to write instead.
+/// A query that cannot be parsed: the position, the reason, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
-    /// Where the term begins, in bytes.
+    /// The start of the term, in bytes.
     pub at: usize,
     message: String,
 }
@@ -35,7 +35,7 @@ impl fmt::Display for QueryError {
 
 impl std::error::Error for QueryError {}
 
-/// Reads a query; how long ago counts from `now`. An empty text is a query that every event matches.
+/// Parses a query. Relative times count back from `now`. An empty string matches every event.
 pub fn parse(text: &str, now: Timestamp) -> Result<EventQuery, QueryError> {
     if text.len() > QUERY_BYTES_MAX {
         let message = format!("it has {} bytes, and {QUERY_BYTES_MAX} are the limit", text.len());

@@ -1,8 +1,8 @@
-//! From what a store is asked back to text: what [`super::parse`] reads as the same query.
+//! The inverse of [`super::parse`]: formats a store query as text that parses as the same query.
 
 use hapax_core::store::{DuplicateCount, EventQuery, Has};
 
-/// Writes a query in its shortest form, its terms in the order of the reference page.
+/// Formats a query in its shortest form, with the terms in the order of the reference page.
 pub fn print(query: &EventQuery) -> String {
     let mut terms = Vec::new();
     let mut term = |key: &str, value: &str| terms.push(format!("{key}:{}", quoted(value)));
@@ -47,12 +47,12 @@ fn copies(DuplicateCount { min, max }: DuplicateCount) -> String {
     match max {
         None => format!(">={min}"),
         Some(max) if max == min => min.to_string(),
-        // No query has both ends; the upper one is what `<` gave.
+        // No query has both bounds, so only the upper one was given.
         Some(max) => format!("<={max}"),
     }
 }
 
-/// A value in quotes, where it needs them.
+/// The value, quoted if necessary.
 fn quoted(value: &str) -> String {
     if value
         .chars()

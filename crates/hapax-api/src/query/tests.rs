@@ -1,4 +1,4 @@
-//! What the language reads, refuses, prints and completes.
+//! What the language parses, refuses, prints and completes.
 
 use hapax_core::store::{BodyTerm, DuplicateCount, EventQuery, Has};
 use hapax_core::{ErrorClass, EventStatus, Timestamp};

@@ -1,19 +1,19 @@
-//! From text to terms: white space separates, quotes keep together.
+//! Splits text into terms: white space separates them, and quotes group.
 
 use super::parse::QueryError;
 
 /// One term as it was typed, without its quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// Where it begins, in bytes.
+    /// The start of the term, in bytes.
     pub(super) at: usize,
-    /// Its key, if it begins with one.
+    /// The key, if the term has one.
     pub(super) key: Option<String>,
-    /// The rest.
+    /// The rest of the term.
     pub(super) value: String,
 }
 
-/// Cuts a query into its terms.
+/// Splits a query into its terms.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
     let mut tokens = Vec::new();
     let mut rest = text.char_indices().peekable();
@@ -33,7 +33,7 @@ fn token(at: usize, rest: &mut std::iter::Peekable<std::str::CharIndices<'_>>) -
         key: None,
         value: String::new(),
     };
-    // What is quoted from its first letter on is a word, whatever it holds.
+    // A term that begins with a quote has no key, even if it contains a colon.
     let mut may_be_key = true;
     while let Some((place, letter)) = rest.next_if(|(_, letter)| !letter.is_whitespace()) {
         match letter {

@@ -1,12 +1,12 @@
-//! Saved searches are stored as they were typed, some of them by an earlier version.
+//! Saved searches are stored as typed, some of them by earlier versions: this renames their old keys.
 
 use super::token::tokens;
 use crate::renamed::{Kind, renamed};
 
-/// A stored query with the keys that this version knows.
+/// A stored query with the key names of this version.
 pub fn translate(text: &str) -> String {
     let mut translated = text.to_owned();
-    // A text that cannot be read has been refused when it was saved. From the back, so that places stay right.
+    // A query that cannot be tokenized was refused when it was saved. Back to front, so that offsets stay valid.
     for token in tokens(text).unwrap_or_default().iter().rev() {
         let key = token.key.as_deref().unwrap_or_default();
         if let Some(new) = renamed(Kind::SearchKey, key) {

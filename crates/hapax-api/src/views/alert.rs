@@ -1,4 +1,4 @@
-//! Alerts: what fires, what is judged, who is told.
+//! Alerts, rules and receivers.
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,101 +7,101 @@ use utoipa::ToSchema;
 use crate::alert::State;
 use crate::alert::{About, Rule, Unit};
 
-/// What fires, what is judged, who is told.
+/// Current alerts, enabled rules and configured receivers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AlertsView {
-    /// What fires, the longest first; then what is over and has messages that are not delivered yet.
+    /// Firing alerts, longest first, followed by resolved alerts with messages that are not delivered yet.
     pub alerts: Vec<AlertView>,
-    /// The rules that are switched on.
+    /// The enabled rules.
     pub rules: Vec<AlertRuleView>,
-    /// Who is told.
+    /// The configured alert receivers.
     pub receivers: Vec<AlertReceiverView>,
 }
 
-/// One alert.
+/// An alert.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AlertView {
-    /// Its rule.
+    /// The rule.
     pub alert: Rule,
-    /// What the subject is.
+    /// The kind of the subject.
     pub about: About,
-    /// The source or destination; `store` for the store.
+    /// The name of the source, destination or outbox; `store` for the store.
     pub subject: String,
-    /// Whether it fires, or is over.
+    /// Whether the alert is firing or resolved.
     pub state: State,
-    /// Since when it fires, or fired.
+    /// When it started firing.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
-    /// Since when it is over.
+    /// When it was resolved.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub resolved_at: Option<Timestamp>,
-    /// The figure, when it was last judged.
+    /// The value at the last evaluation.
     pub value: f64,
-    /// The limit that it is above.
+    /// The limit that the value exceeds.
     pub limit: f64,
-    /// What both are.
+    /// The unit of `value` and `limit`.
     pub unit: Unit,
-    /// What is wrong, in a sentence.
+    /// A sentence that describes the problem.
     pub sentence: String,
-    /// What to run to see more.
+    /// A command that shows more.
     pub command: String,
-    /// Where it is explained what to do.
+    /// The page that explains what to do.
     pub guide: String,
     /// Messages that are not delivered yet.
     pub undelivered: Vec<UndeliveredView>,
 }
 
-/// A message that is not delivered yet. It is sent again.
+/// A message that has not been delivered yet. Hapax retries it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct UndeliveredView {
-    /// To whom.
+    /// The name of the receiver.
     pub receiver: String,
-    /// What it says.
+    /// The state that the message reports.
     pub says: State,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub tries: u32,
-    /// Why the last try failed.
+    /// Why the last attempt failed.
     pub error: Option<String>,
 }
 
-/// A rule that is switched on.
+/// An enabled rule.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AlertRuleView {
-    /// Its name.
+    /// The rule.
     pub alert: Rule,
-    /// Above this it fires.
+    /// The rule fires above this value.
     pub limit: f64,
-    /// What the limit is.
+    /// The unit of `limit`.
     pub unit: Unit,
 }
 
-/// Someone who is told.
+/// A receiver of alerts.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AlertReceiverView {
-    /// Its name.
+    /// The receiver's name.
     pub name: String,
     /// `slack`, `webhook` or `command`.
     pub kind: String,
 }
 
-/// What came of a test.
+/// The results of a test message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AlertTestView {
-    /// One for each receiver that was told.
+    /// One result for each receiver.
     pub results: Vec<AlertTestedView>,
 }
 
-/// What came of telling one receiver.
+/// The result of a test message to one receiver.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AlertTestedView {
-    /// Its name.
+    /// The receiver's name.
     pub receiver: String,
     /// `slack`, `webhook` or `command`.
     pub kind: String,
-    /// Whether it arrived.
+    /// Whether the message was delivered.
     pub delivered: bool,
-    /// Why it did not.
+    /// Why it was not delivered.
     pub problem: Option<String>,
-    /// How long it took.
+    /// How long the attempt took.
     pub took_ms: u64,
 }

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 pub struct DeliveriesView {
     /// The deliveries.
     pub deliveries: Vec<DeliveryView>,
-    /// What to pass as `cursor` to go on; null at the end.
+    /// The `cursor` of the next page; null on the last page.
     pub next: Option<String>,
 }
 
@@ -22,51 +22,51 @@ pub struct DeadGroupsView {
     pub groups: Vec<DeadGroupView>,
 }
 
-/// Dead deliveries that have a destination and an error in common.
+/// Dead deliveries with the same destination and error.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeadGroupView {
-    /// The destination's name; its id, where it is not configured any more.
+    /// The destination's name, or its id if it is no longer configured.
     pub destination: String,
     /// The destination's stable id.
     pub destination_id: String,
-    /// Why they were given up.
+    /// The error of their last attempt.
     pub error: Option<String>,
-    /// How many.
+    /// The number of deliveries.
     pub count: u64,
-    /// When the first of them died.
+    /// When the first of them became dead.
     #[schema(value_type = String, format = DateTime)]
     pub first_at: Timestamp,
-    /// When the last did.
+    /// When the last of them became dead.
     #[schema(value_type = String, format = DateTime)]
     pub last_at: Timestamp,
-    /// The event of the last.
+    /// The event of the last one.
     #[schema(value_type = String, format = "uuid")]
     pub last_event: EventId,
-    /// Their events in the query language: what to replay, together with `to`.
+    /// A query that selects their events; pass it with `to` to replay them.
     pub q: String,
 }
 
-/// One event on its way to one destination.
+/// The delivery of one event to one destination.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryView {
     /// The event.
     #[schema(value_type = String, format = "uuid")]
     pub event: EventId,
-    /// The destination's name; its id, where it is not configured any more.
+    /// The destination's name, or its id if it is no longer configured.
     pub destination: String,
     /// The destination's stable id.
     pub destination_id: String,
-    /// Where it stands.
+    /// The status of the delivery.
     pub status: DeliveryStatus,
-    /// Which generation of the event.
+    /// The generation of the event's identity.
     pub generation: u32,
-    /// What every attempt carries.
+    /// The idempotency key that every attempt carries.
     pub idempotency_key: String,
-    /// Attempts counted.
+    /// Attempts that count towards the limit.
     pub attempts: u32,
-    /// Leases lost.
+    /// Attempts that ended because their lease was lost.
     pub lost: u32,
-    /// When it is due; null while it waits in its lane.
+    /// When the next attempt is due; null while it waits in its lane.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub due_at: Option<Timestamp>,
     /// When it finished.
@@ -74,18 +74,18 @@ pub struct DeliveryView {
     pub finished_at: Option<Timestamp>,
     /// Why it is dead.
     pub error: Option<String>,
-    /// The key it keeps order by.
+    /// The key of its lane, if the destination is ordered.
     pub lane: Option<String>,
-    /// The bulk replay that put it back.
+    /// The bulk replay that requeued it.
     pub replay: Option<String>,
 }
 
-/// One try.
+/// One attempt of a delivery.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AttemptView {
-    /// The destination's name; its id, where it is not configured any more.
+    /// The destination's name, or its id if it is no longer configured.
     pub destination: String,
-    /// Which generation of the event.
+    /// The generation of the event's identity.
     pub generation: u32,
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
@@ -94,53 +94,53 @@ pub struct AttemptView {
     pub duration_ms: u32,
     /// The HTTP status or the exit code.
     pub status: Option<i32>,
-    /// What went wrong, if anything did.
+    /// The kind of error, if it failed.
     pub error: Option<String>,
-    /// The error in words.
+    /// The error message.
     pub message: Option<String>,
-    /// The beginning of what the destination answered.
+    /// The beginning of the destination's response.
     pub excerpt: String,
 }
 
-/// Where a delivery stands. The store's states, and `held`, which follows from the configuration or from the body.
+/// The status of a delivery: the store's states, and `held`, which follows from the configuration or the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
-    /// Waits for its first attempt, or behind another in its lane.
+    /// Waiting for its first attempt, or behind another delivery in its lane.
     Pending,
-    /// Runs now.
+    /// An attempt is running.
     Running,
-    /// Failed, waits for its next attempt.
+    /// Failed; waiting for its next attempt.
     Retrying,
-    /// Waits until its destination is resumed or configured again; with the error `same_body`, until an operator releases
-    /// or discards it.
+    /// Waiting until its destination is resumed or configured again; with the error `same_body`, until an operator
+    /// releases or discards it.
     Held,
-    /// Done.
+    /// Finished successfully.
     Completed,
-    /// Given up.
+    /// A dead letter: no further attempts are made unless it is replayed.
     Dead,
-    /// Given up, and an operator said that it does not matter.
+    /// A dead letter that an operator has discarded.
     Discarded,
 }
 
-/// Whether a destination takes work now.
+/// Whether a destination accepts deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intake {
-    /// It does.
+    /// It accepts deliveries.
     Open,
     /// It is paused or not configured.
     Closed,
 }
 
 impl DeliveryStatus {
-    /// What to show of a delivery in `state` at a destination.
+    /// The status of a delivery in `state` at a destination.
     pub fn of(state: DeliveryState, error: Option<ErrorClass>, intake: Intake) -> Self {
         match (state, intake) {
             (DeliveryState::Dead, _) if error == Some(ErrorClass::SameBody) => Self::Held,
             (DeliveryState::Pending | DeliveryState::Retrying, Intake::Closed) => Self::Held,
             (DeliveryState::Pending, Intake::Open) => Self::Pending,
             (DeliveryState::Retrying, Intake::Open) => Self::Retrying,
-            // What runs at the moment of the pause still finishes.
+            // An attempt that is running when the destination is paused still finishes.
             (DeliveryState::Running, Intake::Open | Intake::Closed) => Self::Running,
             (DeliveryState::Completed, Intake::Open | Intake::Closed) => Self::Completed,
             (DeliveryState::Dead, Intake::Open | Intake::Closed) => Self::Dead,
@@ -148,7 +148,7 @@ impl DeliveryStatus {
         }
     }
 
-    /// As it is written everywhere.
+    /// The name of the status in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",

@@ -1,4 +1,4 @@
-//! Duplicate analytics: how often each sender repeats itself, how late, and whether its ids can be trusted.
+//! Duplicate analytics: how often and how late each source sends duplicates, and whether its ids are reliable.
 
 use hapax_core::store::TimeRange;
 use hapax_core::{EventId, Timestamp};
@@ -8,124 +8,124 @@ use utoipa::ToSchema;
 use super::PercentilesView;
 use crate::schemas;
 
-/// The copies of each source in the last hour, day or week, over all processes.
+/// Duplicates by source in the last hour, day or week, across all processes.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuplicateStatsView {
-    /// How far it looks back.
+    /// The time range.
     #[schema(schema_with = schemas::span)]
     pub range: TimeRange,
-    /// The beginning of what was looked at.
+    /// The start of the range.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
-    /// What the figures do not say.
+    /// The limitations of these figures.
     pub note: String,
-    /// By source, those with the largest share of copies first.
+    /// By source, highest duplicate rate first.
     pub sources: Vec<SourceDuplicatesView>,
 }
 
-/// The copies of one source.
+/// The duplicates of one source.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceDuplicatesView {
-    /// Its name.
+    /// The name of the source.
     pub source: String,
-    /// New events and copies and conflicts.
+    /// New events, duplicates and conflicts.
     pub received: u64,
     /// New events.
     pub accepted: u64,
-    /// Copies.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Other bodies under a known id.
+    /// Requests with a known id and a different body.
     pub conflicts: u64,
-    /// Copies among what was received, from 0 to 1; null before the first.
+    /// The share of duplicates in `received`, from 0 to 1; null if nothing was received.
     pub dedupe_ratio: Option<f64>,
-    /// Copies by the time between the first and the copy.
+    /// Duplicates by the time since the first delivery.
     pub gaps: Vec<GapClassView>,
-    /// The same as percentiles.
+    /// The same gaps as percentiles.
     pub gap: PercentilesView,
     /// The largest of these gaps, exact.
     pub gap_ms_max: u64,
-    /// Whether the ledger remembers long enough.
+    /// Whether the ledger window is long enough.
     pub window: WindowView,
-    /// The ids with most copies.
+    /// The ids with the most duplicates.
     pub redelivered: Vec<RedeliveredView>,
-    /// New events whose very body came shortly before, under another id.
+    /// New events with the same body as a recent event under another id.
     pub same_bodies: u64,
-    /// What to look into.
+    /// Findings to investigate.
     pub findings: Vec<FindingView>,
-    /// New events, slot by slot, oldest first.
+    /// New events by slot, oldest first.
     pub accepted_series: Vec<u64>,
-    /// Copies, slot by slot, oldest first.
+    /// Duplicates by slot, oldest first.
     pub duplicates_series: Vec<u64>,
 }
 
-/// Copies that came within a certain time of the first. The edges of a class are right to within 10%.
+/// Duplicates by the time since the first delivery. The bounds of a class are accurate to within 10%.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GapClassView {
-    /// Its name, such as `up to 10 m`.
+    /// The name of the class, such as `up to 10 m`.
     pub label: String,
-    /// Its upper end; null for the last one.
+    /// The upper bound; null for the last class.
     pub up_to_seconds: Option<u64>,
-    /// How many copies.
+    /// The number of duplicates.
     pub duplicates: u64,
 }
 
-/// Whether the ledger remembers ids for long enough.
+/// Whether the ledger window is long enough.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WindowView {
-    /// How long it remembers; null for a source that is not configured any more.
+    /// The ledger window; null if the source is no longer configured.
     pub ledger_window_seconds: Option<u64>,
-    /// The shortest window that the configuration allows for this sender.
+    /// The shortest window that the configuration allows for this provider.
     pub least_seconds: Option<u64>,
     /// The largest gap as a share of the window.
     pub used: Option<f64>,
-    /// What to do.
+    /// What to do about the window.
     pub advice: WindowAdvice,
-    /// The window to set instead.
+    /// The recommended window.
     pub recommended_seconds: Option<u64>,
-    /// All of it in one sentence.
+    /// A sentence that explains the advice.
     pub sentence: String,
 }
 
-/// What to do about a window.
+/// What to do about a ledger window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowAdvice {
-    /// Nothing: it is long enough.
+    /// The window is long enough.
     Fine,
-    /// Raise it: copies come nearly as late as ids are forgotten.
+    /// Raise it: duplicates arrive almost as late as the ledger forgets ids.
     Raise,
-    /// It may be lowered: a much shorter one would do.
+    /// It can be lowered: a much shorter window would suffice.
     MayLower,
-    /// There is nothing to judge by: no copies, or no window.
+    /// There is nothing to base advice on: no duplicates, or no window.
     Unknown,
 }
 
-/// An id that came again.
+/// An id that was delivered more than once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RedeliveredView {
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
-    /// Our id of the first event; null where the ledger does not know it any more.
+    /// The Hapax id of the first event; null if the ledger no longer knows the id.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub id: Option<EventId>,
-    /// All copies since the first; null where the ledger does not know it any more.
+    /// All duplicates since the first delivery; null if the ledger no longer knows the id.
     pub duplicates: Option<u64>,
-    /// Copies in the time that was looked at, at most: this is a count in a bounded table.
+    /// Duplicates within the range. An upper bound, because they are counted in a table of limited size.
     pub duplicates_at_most: u64,
-    /// When the first came.
+    /// When the first delivery arrived.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub first_at: Option<Timestamp>,
-    /// When the last copy came.
+    /// When the last duplicate arrived.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_at: Option<Timestamp>,
     /// Milliseconds between these two: the largest gap with this id.
     pub gap_ms_max: Option<u64>,
 }
 
-/// Something about a sender to look into.
+/// A finding about a source that needs investigation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingView {
-    /// What kind.
+    /// The kind of finding.
     pub kind: FindingKind,
     /// What it means and what to do.
     pub sentence: String,
@@ -135,10 +135,10 @@ pub struct FindingView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// The window is too short.
+    /// The ledger window is too short.
     Window,
-    /// The sender gives the same event other ids.
+    /// The provider sends the same event under different ids.
     UnstableIds,
-    /// The sender gives other events the same id.
+    /// The provider sends different events under the same id.
     ReusedIds,
 }

@@ -6,19 +6,19 @@ use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Which keys an encrypted store needs. Keys are named by eight digits that tell nothing about them.
+/// Which keys an encrypted store needs. Keys are identified by eight digits that reveal nothing about them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EncryptionView {
-    /// The first key of `store.encryption_keys`.
+    /// The first key of `store.encryption_keys`, which encrypts new values.
     pub first: String,
-    /// Keys that values may be under: all of them must be configured.
+    /// Keys that stored values may be encrypted with. All of them must be configured.
     pub needed: Vec<String>,
-    /// Whether there may be values that are not encrypted.
+    /// Whether the store may contain values that are not encrypted.
     pub plain: bool,
-    /// Values by key as the last walk over all rows found them, before it brought them under the first one; `plain` are
-    /// those that were not encrypted. Null before the first walk has come to its end.
+    /// The number of values by key that the last pass over all rows found before it re-encrypted them with the first
+    /// key; `plain` counts unencrypted values. Null until the first pass has finished.
     pub values: Option<BTreeMap<String, u64>>,
-    /// When that walk came to its end.
+    /// When that pass finished.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub counted_at: Option<Timestamp>,
 }

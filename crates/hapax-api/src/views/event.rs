@@ -1,4 +1,4 @@
-//! Events, in a list and one by one.
+//! Events, in lists and individually.
 
 use hapax_core::{EventId, EventStatus, IdOrigin, SourceName, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,31 @@ use crate::schemas;
 pub struct EventPageView {
     /// The events.
     pub events: Vec<EventSummaryView>,
-    /// What to pass as `cursor` to go on; null at the end. A page may hold fewer than asked for and still go on.
+    /// The `cursor` of the next page; null on the last page. A page can have fewer events than requested and still
+    /// not be the last.
     pub next: Option<String>,
-    /// What of the store was looked at.
+    /// How much of the store was searched.
     pub coverage: CoverageView,
 }
 
-/// What of the store a search looks at.
+/// How much of the store a search covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CoverageView {
-    /// Everything that is stored.
+    /// All stored events.
     #[default]
     Everything,
-    /// The query asks for a value in bodies, and its source has that field indexed.
+    /// The query matches a value in bodies, and the source indexes this field.
     Indexed {
-        /// Everything that was accepted since this moment was looked at.
+        /// All events accepted since this time were searched.
         #[schema(value_type = String, format = DateTime)]
         since: Timestamp,
     },
-    /// The query asks for a value in bodies that no index has: the newest bodies were read, one after the other.
+    /// The query matches a value in bodies that is not indexed: the newest bodies were read one by one.
     Newest {
-        /// Bodies read by all pages so far.
+        /// The number of bodies read for all pages so far.
         bodies_read: u64,
-        /// Whether the limit of one search ended it before everything was looked at.
+        /// Whether the search reached its limit before it covered everything.
         is_cut: bool,
     },
 }
@@ -43,138 +44,138 @@ pub enum CoverageView {
 /// An event in a list.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventSummaryView {
-    /// Our id.
+    /// The Hapax id.
     #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
-    /// The source.
+    /// The name of the source.
     #[schema(value_type = String)]
     pub source: SourceName,
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
-    /// The sender's type.
+    /// The provider's event type.
     #[serde(rename = "type")]
     pub event_type: Option<String>,
-    /// What has become of it.
+    /// The processing status of the event.
     #[schema(schema_with = schemas::event_status)]
     pub status: EventStatus,
     /// When it arrived.
     #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
-    /// Size of its body.
+    /// The size of the body.
     pub body_bytes: u64,
-    /// Copies that came after the first, as far as they were flushed.
+    /// The number of duplicates recorded so far. Recent ones may be missing until they are flushed.
     pub duplicates: u64,
-    /// Where its id comes from.
+    /// The origin of the id.
     #[serde(default)]
     #[schema(schema_with = schemas::id_origin)]
     pub id_origin: IdOrigin,
 }
 
-/// One event with everything that happened to it. Its body is at `events/{id}/payload`.
+/// An event with its history. The body is at `events/{id}/payload`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventView {
-    /// Our id.
+    /// The Hapax id.
     #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
-    /// The source.
+    /// The name of the source.
     #[schema(value_type = String)]
     pub source: SourceName,
-    /// Where its id is unique.
+    /// The scope in which the id is unique.
     pub scope: String,
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
-    /// Where its id comes from.
+    /// The origin of the id.
     #[serde(default)]
     #[schema(schema_with = schemas::id_origin)]
     pub id_origin: IdOrigin,
-    /// The sender's type.
+    /// The provider's event type.
     #[serde(rename = "type")]
     pub event_type: Option<String>,
-    /// What has become of it.
+    /// The processing status of the event.
     #[schema(schema_with = schemas::event_status)]
     pub status: EventStatus,
     /// When it arrived.
     #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
-    /// The timestamp under the signature.
+    /// The signed timestamp.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub signed_at: Option<Timestamp>,
-    /// Which of the source's secrets matched, counted from 0.
+    /// The index of the source's secret that matched, counted from 0.
     pub secret_index: Option<u16>,
-    /// Whether it was erased: its headers, its body and what was said of it are gone.
+    /// Whether the event was erased: its headers, its body and the destinations' responses are gone.
     #[serde(default)]
     pub is_erased: bool,
-    /// Size of its body.
+    /// The size of the body.
     pub body_bytes: u64,
-    /// SHA-256 of its body, in hexadecimal.
+    /// SHA-256 of the body, in hexadecimal.
     pub body_sha256: String,
-    /// Its headers in the order of arrival; credentials are hidden.
+    /// The headers in order of arrival, with credentials redacted.
     pub headers: Vec<HeaderView>,
-    /// Of a split batch: where it was.
+    /// The position in the batch that the event was split from.
     pub batch: Option<BatchView>,
-    /// One for each destination.
+    /// One delivery for each destination.
     pub deliveries: Vec<DeliveryView>,
-    /// Every attempt kept, oldest first.
+    /// Every retained attempt, oldest first.
     pub attempts: Vec<AttemptView>,
-    /// Copies that came after the first.
+    /// Duplicates of the event.
     pub duplicates: Option<DuplicatesView>,
-    /// Other bodies that came under the same id.
+    /// Conflicting bodies that arrived under the same id.
     pub conflicts: Vec<ConflictView>,
-    /// An earlier event with the same body under another id, where ids are not signed.
+    /// An earlier event with the same body under another id. Only detected if the source's ids are not signed.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub same_body_as: Option<EventId>,
-    /// Which event it is, and why a copy of it is one.
+    /// The event's identity, and why duplicates of it are recognized.
     #[serde(default)]
     pub identity: Option<IdentityView>,
-    /// How it proved that it is genuine.
+    /// How the request was verified.
     #[serde(default)]
     pub verification: Option<VerificationView>,
 }
 
-/// A header as it arrived; bytes that are not UTF-8 are replaced.
+/// A header as received; bytes that are not UTF-8 are replaced.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HeaderView {
-    /// Its name.
+    /// The header's name.
     pub name: String,
-    /// Its value.
+    /// The header's value.
     pub value: String,
 }
 
-/// An item's place in the request it came with.
+/// The position of an event in the batch it arrived with.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BatchView {
     /// The id of the request.
     #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
-    /// The place in it, counted from 0.
+    /// The position, counted from 0.
     pub index: u32,
 }
 
-/// Copies of an event. Gathered in memory and flushed: a crash forgets the last few.
+/// Duplicates of an event. They are buffered in memory: a crash loses the most recent ones.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuplicatesView {
-    /// How many came after the first.
+    /// The number of duplicates.
     pub count: u64,
-    /// When the last did.
+    /// When the last one arrived.
     #[schema(value_type = String, format = DateTime)]
     pub last_at: Timestamp,
-    /// Milliseconds from the first to each of the last copies, newest last.
+    /// Milliseconds from the first delivery to each of the most recent duplicates, newest last.
     pub gaps_ms: Vec<u64>,
 }
 
-/// Another body under the same id.
+/// A conflict: a different body under a known id.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ConflictView {
-    /// SHA-256 of it, in hexadecimal: its name in the API.
+    /// SHA-256 of the body, in hexadecimal. It identifies the conflict in the API.
     pub body_sha256: String,
-    /// How often it came.
+    /// How many times it arrived.
     pub seen: u64,
-    /// When it came first.
+    /// When it first arrived.
     #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
-    /// Its size.
+    /// The size of the body.
     pub body_bytes: u64,
-    /// The event it was released as.
+    /// The event that it was released as.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub released_as: Option<EventId>,
 }

@@ -1,78 +1,78 @@
-//! What is known about an event besides its payload: why it is itself, how it was proven, who was refused.
+//! What is known about an event beyond its payload: its identity, its verification, and refused requests.
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Which event it is, and why a copy of it is one.
+/// The identity of an event, and why duplicates of it are recognized.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct IdentityView {
-    /// The key of the ledger, in hexadecimal: a hash of the scope and the sender's id.
+    /// The ledger key, in hexadecimal: a hash of the scope and the provider's id.
     pub key: String,
-    /// Where the id is unique.
+    /// The scope in which the id is unique.
     pub scope: String,
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
-    /// Where in the request the id is found; null where the source is not configured any more.
+    /// Where in the request the id is read from; null if the source is no longer configured.
     pub rule: Option<String>,
-    /// 0, unless the id was forgotten before; null once the ledger has forgotten it.
+    /// 0 unless the id was forgotten before; null once the ledger has forgotten it.
     pub generation: Option<u32>,
-    /// When the first was committed; null once the ledger has forgotten it.
+    /// When the first event was committed; null once the ledger has forgotten the id.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub first_seen: Option<Timestamp>,
-    /// When the ledger may forget it.
+    /// When the ledger may forget the id.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Option<Timestamp>,
-    /// How long it is still remembered.
+    /// How long the ledger still remembers the id.
     pub window_left_seconds: Option<u64>,
-    /// All of it in a sentence.
+    /// A sentence that explains the identity.
     pub sentence: String,
 }
 
-/// How a request proved that it is genuine.
+/// How a request was verified.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct VerificationView {
-    /// What was checked; null where the source is not configured any more.
+    /// The verification scheme; null if the source is no longer configured.
     pub scheme: Option<String>,
-    /// The timestamp under the signature.
+    /// The signed timestamp.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub signed_at: Option<Timestamp>,
-    /// Milliseconds from the signature to the arrival; below zero where the sender's clock is ahead.
+    /// Milliseconds from the signature to the arrival; negative if the provider's clock is ahead.
     pub arrived_after_ms: Option<i64>,
-    /// Which of the source's secrets matched, counted from 1.
+    /// The number of the source's secret that matched, counted from 1.
     pub secret_number: Option<u32>,
-    /// All of it in a sentence.
+    /// A sentence that explains the verification.
     pub sentence: String,
 }
 
-/// A request that was refused lately by this process. It holds nothing of the request itself.
+/// A request that this process refused recently. It contains nothing of the request itself.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RefusalView {
     /// When it arrived.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// The status of the answer.
+    /// The HTTP status of the response.
     pub status: u16,
-    /// The code of the problem.
+    /// The problem code.
     pub code: String,
-    /// The problem in words, as the sender was told.
+    /// The detail of the problem, as the client received it.
     pub detail: String,
-    /// The likely mistake, where it was looked for and found.
+    /// The likely mistake, if Hapax found one.
     pub likely: Option<String>,
 }
 
-/// Two bodies under one id, compared.
+/// A comparison of two bodies with the same id.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DiffView {
-    /// What was compared.
+    /// How the bodies were compared.
     pub kind: DiffKind,
-    /// Size of the first body.
+    /// The size of the first body.
     pub first_bytes: u64,
-    /// Size of the other body.
+    /// The size of the other body.
     pub other_bytes: u64,
-    /// Lines that differ, with a few around them; empty where the bodies are binary.
+    /// Lines that differ, with some context; empty if a body is binary.
     pub lines: Vec<DiffLineView>,
-    /// Whether lines were left out because a limit was reached.
+    /// Whether lines were omitted because a limit was reached.
     pub is_cut: bool,
 }
 
@@ -80,35 +80,35 @@ pub struct DiffView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffKind {
-    /// As JSON, written alike: order of keys and white space are kept out of it.
+    /// As JSON in a normalized form: the order of keys and white space do not matter.
     Json,
     /// As lines of text.
     Text,
-    /// Not at all: at least one is not text.
+    /// Not compared: at least one of them is not text.
     Binary,
 }
 
 /// One line of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DiffLineView {
-    /// Whose line it is.
+    /// The body that contains the line.
     pub side: DiffSide,
-    /// Its number in the first body.
+    /// The line number in the first body.
     pub first_line: Option<u64>,
-    /// Its number in the other body.
+    /// The line number in the other body.
     pub other_line: Option<u64>,
-    /// The line, without its end.
+    /// The line, without its line ending.
     pub text: String,
 }
 
-/// Whose line it is.
+/// The body that contains a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffSide {
-    /// Both have it.
+    /// Both bodies.
     Both,
-    /// Only the first has it.
+    /// Only the first body.
     First,
-    /// Only the other has it.
+    /// Only the other body.
     Other,
 }

@@ -1,4 +1,4 @@
-//! What operators do, and what came of it.
+//! What operators do, and the results.
 
 use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode};
 use hapax_core::{EventId, Timestamp};
@@ -8,166 +8,166 @@ use utoipa::ToSchema;
 use super::{CoverageView, EventSummaryView};
 use crate::schemas;
 
-/// A single event that was put back to work.
+/// The result of replaying a single event.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReplayedView {
     /// The event.
     #[schema(value_type = String, format = "uuid")]
     pub event: EventId,
-    /// Which of its deliveries were asked for.
+    /// Which deliveries were requested.
     #[schema(schema_with = schemas::replay_mode)]
     pub mode: ReplayMode,
-    /// How many deliveries were put back.
+    /// The number of deliveries that were requeued.
     pub deliveries: u32,
-    /// Of which generation.
+    /// The generation of the requeued deliveries.
     pub generation: u32,
-    /// Destinations that were left alone: they applied the event this long ago that they may have forgotten it.
+    /// Destinations that were skipped: they applied the event so long ago that they may no longer recognize its key.
     #[serde(default)]
     pub left_alone: Vec<String>,
 }
 
-/// A page of events that were erased.
+/// The result of erasing one page of events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ErasureView {
-    /// Events that were erased.
+    /// The number of events erased.
     pub erased: u64,
-    /// Deliveries of them that were discarded, dead letters among them.
+    /// The number of their deliveries that were discarded, including dead letters.
     pub discarded: u64,
-    /// Events that had been erased before.
+    /// The number of events that had been erased before.
     pub before: u64,
-    /// Events that were left as they are, because work is unfinished.
+    /// The number of events left unchanged because they have unfinished deliveries.
     pub unfinished: u64,
-    /// What to pass as `cursor` to go on; null at the end.
+    /// The `cursor` of the next page; null on the last page.
     pub next: Option<String>,
-    /// What of the store was looked at.
+    /// How much of the store was searched.
     pub coverage: CoverageView,
 }
 
-/// What a bulk replay would do.
+/// A preview of a bulk replay.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReplayPreviewView {
     /// Always true: nothing was changed.
     pub dry_run: bool,
-    /// How many events match, exactly, at this moment.
+    /// The exact number of events that match now.
     pub matched: u64,
-    /// A few of them, newest first.
+    /// A few of the events, newest first.
     pub samples: Vec<EventSummaryView>,
-    /// What of the store was looked at, and would be.
+    /// How much of the store was searched, and would be by the replay.
     pub coverage: CoverageView,
 }
 
-/// One page of bulk replays, newest first, over or not.
+/// One page of bulk replays, running and finished, newest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct ReplaysView {
     /// The replays.
     pub replays: Vec<ReplayJobView>,
-    /// What to pass as `cursor` to go on; null at the end.
+    /// The `cursor` of the next page; null on the last page.
     pub next: Option<String>,
 }
 
-/// A bulk replay: a stored job that goes on after a restart.
+/// A bulk replay: a stored job that resumes after a restart.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReplayJobView {
-    /// Its id.
+    /// The id of the job.
     pub id: String,
-    /// Where it stands.
+    /// The state of the job.
     #[schema(schema_with = schemas::replay_state)]
     pub state: ReplayJobState,
-    /// Which events.
+    /// The events to replay.
     #[schema(schema_with = schemas::event_query)]
     pub query: EventQuery,
-    /// The same in the query language.
+    /// The same query in the query language.
     pub q: String,
-    /// Which of their deliveries.
+    /// Which of their deliveries are replayed.
     #[schema(schema_with = schemas::replay_mode)]
     pub mode: ReplayMode,
-    /// Only this destination (its stable id).
+    /// Only deliveries to this destination (its stable id).
     pub to: Option<String>,
-    /// At most this many events a second.
+    /// The maximum number of events per second.
     pub rate_per_second: u32,
-    /// Only events accepted before.
+    /// Only events accepted before this time.
     #[schema(value_type = String, format = DateTime)]
     pub as_of: Timestamp,
-    /// Who asked.
+    /// The caller who started it.
     pub who: String,
-    /// Why.
+    /// The reason given.
     pub why: String,
-    /// What it did so far.
+    /// The progress so far.
     pub tally: TallyView,
 }
 
-/// What a bulk replay did so far.
+/// The progress of a bulk replay.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TallyView {
-    /// Events looked at.
+    /// Events examined.
     pub matched: u64,
-    /// Deliveries put back.
+    /// Deliveries requeued.
     pub replayed: u64,
-    /// Events refused because work was unfinished.
+    /// Events refused because they had unfinished deliveries.
     pub unfinished: u64,
-    /// Events where nothing fitted the mode, or that were gone.
+    /// Events skipped because no delivery fits the mode, or because the event is gone.
     pub skipped: u64,
-    /// Bodies read because the query asks for values in them; a walk ends after 50,000.
+    /// Bodies read because the query matches values in them; a search ends after 50,000.
     pub bodies_read: u64,
 }
 
-/// What became of dead letters.
+/// The result of discarding or restoring dead letters.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DisposedView {
-    /// How many deliveries changed.
+    /// The number of deliveries that changed.
     pub changed: u64,
-    /// Whether the limit of one request was reached: ask again for the rest.
+    /// Whether the limit of one request was reached; repeat the request for the rest.
     pub more: bool,
 }
 
-/// What the ledger knows of an id.
+/// What the ledger knows about an id.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LedgerView {
-    /// The source that was asked about.
+    /// The name of the source.
     pub source: String,
-    /// Where the id is unique.
+    /// The scope in which the id is unique.
     pub scope: String,
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
-    /// Our id of the first event; its payload may have expired.
+    /// The Hapax id of the first event. Its payload may have expired.
     #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
-    /// Its generation.
+    /// The generation of the identity.
     pub generation: u32,
-    /// When the first was committed.
+    /// When the first event was committed.
     #[schema(value_type = String, format = DateTime)]
     pub first_seen: Timestamp,
-    /// When the ledger may forget it.
+    /// When the ledger may forget the id.
     #[schema(value_type = String, format = DateTime)]
     pub expires_at: Timestamp,
-    /// Seconds until then; 0 once it may.
+    /// Seconds until then; 0 once that time has passed.
     pub window_left_seconds: u64,
-    /// SHA-256 of the first one's body, in hexadecimal.
+    /// SHA-256 of the first event's body, in hexadecimal.
     pub body_sha256: String,
-    /// Copies that came after the first, as far as they were flushed.
+    /// The number of duplicates recorded so far. Recent ones may be missing until they are flushed.
     pub duplicates: u64,
-    /// When the last copy came; null before there is one.
+    /// When the last duplicate arrived; null if there is none.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_at: Option<Timestamp>,
 }
 
-/// An id that the ledger forgot on demand.
+/// An id that the ledger forgot on request.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ForgottenView {
-    /// The source.
+    /// The name of the source.
     pub source: String,
-    /// Where the id was unique.
+    /// The scope in which the id was unique.
     pub scope: String,
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
     /// The generation that the next event with this id will have.
     pub next_generation: u32,
 }
 
-/// A quarantined body that is an event of its own now.
+/// A conflicting body that was released as a separate event.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReleasedView {
-    /// The event whose id it came under.
+    /// The event with the original id.
     #[schema(value_type = String, format = "uuid")]
     pub first: EventId,
     /// SHA-256 of the body, in hexadecimal.
@@ -177,30 +177,31 @@ pub struct ReleasedView {
     pub id: EventId,
 }
 
-/// Whether the audit trail is as it was written.
+/// The result of verifying the audit trail.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditVerifiedView {
-    /// Whether every entry of the chain is there and unchanged.
+    /// Whether every entry of the chain is present and unchanged.
     pub intact: bool,
-    /// The last entry, as `SEQ:HASH`. Keep it, and pass it as `head` later. Null while there is no entry.
+    /// The last entry, as `SEQ:HASH`. Keep it, and pass it as `head` in a later verification. Null if there are no
+    /// entries.
     pub head: Option<String>,
-    /// How many entries were checked.
+    /// The number of entries checked.
     pub entries: u64,
-    /// The number of the last entry that retention has deleted; 0 where it has deleted none.
+    /// The number of the last entry that retention has deleted; 0 if it has deleted none.
     pub deleted: u64,
-    /// Entries outside the chain though it had begun. Replicas of an earlier version write them during an upgrade; at any
-    /// other time, a stranger did.
+    /// Entries outside the chain that were written after it began. Replicas of an earlier version write them during
+    /// an upgrade; at any other time, they were written by something other than Hapax.
     pub unchained: u64,
-    /// Entries from before the upgrade with which the chain began; nothing proves them.
+    /// Entries from before the upgrade that began the chain. Nothing proves them.
     pub before: u64,
-    /// The first entry that is not as it was written.
+    /// The first entry that has changed since it was written.
     pub broken: Option<AuditBreakView>,
 }
 
 /// Where the audit trail is broken.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditBreakView {
-    /// The number of the entry; those before it are intact.
+    /// The number of the entry. All entries before it are intact.
     pub seq: u64,
     /// What is wrong with it.
     pub why: String,
@@ -211,22 +212,22 @@ pub struct AuditBreakView {
 pub struct AuditPageView {
     /// The entries.
     pub audit: Vec<AuditView>,
-    /// What to pass as `cursor` to go on; null at the end.
+    /// The `cursor` of the next page; null on the last page.
     pub next: Option<String>,
 }
 
-/// Something an operator did.
+/// An action of an operator.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditView {
-    /// When.
+    /// When it happened.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// Who.
+    /// Who did it.
     pub who: String,
-    /// What, such as `replay`.
+    /// The action, such as `replay`.
     pub action: String,
-    /// To what.
+    /// The target of the action.
     pub subject: String,
-    /// Anything else worth knowing.
+    /// Further details.
     pub detail: String,
 }

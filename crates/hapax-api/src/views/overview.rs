@@ -1,4 +1,4 @@
-//! The whole at a glance, and what needs someone's attention.
+//! Totals at a glance, and what needs attention.
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,98 +6,98 @@ use utoipa::ToSchema;
 
 use super::{DestinationStatsView, PercentilesView, TrafficView};
 
-/// A span at a glance, over all sources and destinations.
+/// A time range at a glance, across all sources and destinations.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OverviewView {
-    /// What needs attention, the most pressing first.
+    /// What needs attention, most urgent first.
     pub attention: Vec<AttentionView>,
-    /// Everything that arrived.
+    /// All requests received.
     pub received: u64,
     /// New events.
     pub accepted: u64,
-    /// Copies.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Other bodies under a known id.
+    /// Requests with a known id and a different body.
     pub conflicts: u64,
     /// Refused requests.
     pub rejected: u64,
-    /// Duplicates among what was not rejected, from 0 to 1; null before the first.
+    /// The share of duplicates in the requests that were not rejected, from 0 to 1; null if there were none.
     pub dedupe_ratio: Option<f64>,
-    /// How long answers to senders took.
+    /// How long responses to providers took.
     pub ack: PercentilesView,
     /// How long attempts took.
     pub handler: PercentilesView,
-    /// The work of each destination.
+    /// The deliveries of each destination.
     pub destinations: Vec<DestinationStatsView>,
-    /// The rows of each outbox, as they were counted a few seconds ago.
+    /// The rows of each outbox, as counted a few seconds ago.
     #[serde(default)]
     pub outboxes: Vec<OutboxHealthView>,
     /// The same by source, destination and slot.
     pub traffic: TrafficView,
 }
 
-/// How an outbox is doing.
+/// The state of an outbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutboxHealthView {
-    /// The outbox.
+    /// The outbox's name.
     pub outbox: String,
-    /// Rows that wait or are just being relayed; null before they were counted.
+    /// Rows that are waiting or being relayed; null before the first count.
     pub waiting: Option<u64>,
     /// Rows that cannot become events.
     pub refused: Option<u64>,
-    /// Rows that became events, and are not deleted yet.
+    /// Rows that became events and have not been deleted yet.
     pub relayed: Option<u64>,
-    /// When the oldest row was written that waits.
+    /// When the oldest waiting row was written.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub oldest_at: Option<Timestamp>,
-    /// Why its table cannot be used, if it cannot.
+    /// Why the table cannot be used.
     pub problem: Option<String>,
 }
 
-/// Something that someone should look at.
+/// Something that needs attention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AttentionView {
-    /// What kind of thing.
+    /// The kind of issue.
     pub kind: AttentionKind,
     /// The source, destination or outbox.
     pub subject: String,
-    /// How many, where it can be counted.
+    /// The number of occurrences, where they can be counted.
     pub count: u64,
-    /// What it is, in a sentence.
+    /// A sentence that describes the issue.
     pub sentence: String,
-    /// The page of the dashboard where it is seen and dealt with.
+    /// The dashboard page that shows it and lets you act on it.
     pub link: String,
-    /// Since when it fires as an alert, if it does.
+    /// Since when it has been firing as an alert.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub firing_since: Option<Timestamp>,
 }
 
-/// Kinds of attention, the most pressing first.
+/// Kinds of issues, most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttentionKind {
-    /// Deliveries were given up.
+    /// Deliveries ended as dead letters.
     Dead,
-    /// A destination gets nothing because it keeps failing.
+    /// A destination receives nothing because it keeps failing.
     Breaker,
     /// An outbox cannot be relayed.
     OutboxDown,
     /// Rows of an outbox were refused.
     OutboxRefused,
-    /// A row of an outbox waits too long.
+    /// A row of an outbox has waited too long.
     OutboxWaiting,
-    /// A delivery waits too long.
+    /// A delivery has waited too long.
     Waiting,
-    /// Durable writes take long.
+    /// Durable writes are slow.
     Store,
-    /// Attempts at a destination take long.
+    /// Attempts at a destination are slow.
     Slow,
-    /// A source repeats itself.
+    /// A source's duplicate rate is high.
     Duplicates,
-    /// A body differs from the first one under its id.
+    /// A body differs from the first body with the same id.
     Conflict,
-    /// A copy came so late that the ledger had nearly forgotten the first.
+    /// A duplicate arrived when the ledger was about to forget the first delivery.
     Gap,
     /// Requests were refused.
     Refused,

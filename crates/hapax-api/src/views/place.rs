@@ -1,4 +1,4 @@
-//! Where events come from and where they go.
+//! Sources and destinations.
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,22 +9,22 @@ use super::RefusalView;
 /// Every source.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourcesView {
-    /// In order of their names.
+    /// The sources, ordered by name.
     pub sources: Vec<SourceView>,
 }
 
 /// A source as it is configured.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceView {
-    /// Its name; webhooks arrive at `/in/NAME`.
+    /// The source's name. Webhooks arrive at `/in/NAME`.
     pub name: String,
-    /// Its preset; null where it says itself how it signs.
+    /// The provider; null if the source configures its own signature scheme.
     pub provider: Option<String>,
-    /// Where its ids are unique.
+    /// The scope in which its ids are unique.
     pub scope: String,
-    /// The names of the destinations that get its events.
+    /// The names of the destinations that receive its events.
     pub deliver_to: Vec<String>,
-    /// How many secrets it verifies with.
+    /// The number of secrets it verifies signatures with.
     pub secrets: usize,
     /// How long the ledger remembers an id.
     pub ledger_window_seconds: u64,
@@ -32,87 +32,87 @@ pub struct SourceView {
     pub payload_retention_seconds: u64,
     /// How long the payload of a dead letter is kept.
     pub dead_retention_seconds: u64,
-    /// JSON pointers into its bodies whose values a search looks up.
+    /// JSON pointers to indexed body fields.
     #[serde(default)]
     pub indexed: Vec<String>,
-    /// How it proves that its requests are genuine, in words; null for an outbox.
+    /// How its requests are verified, in words; null for an outbox.
     #[serde(default)]
     pub scheme: Option<String>,
-    /// Where the id of an event is found; null for an outbox.
+    /// Where the id of an event is read from; null for an outbox.
     #[serde(default)]
     pub event_id_rule: Option<String>,
-    /// What its ids are worth: `own-id`, `content` or `not-deduplicated`; null for an outbox.
+    /// How reliable its ids are: `own-id`, `content` or `not-deduplicated`; null for an outbox.
     #[serde(default)]
     pub id_class: Option<String>,
-    /// What a known id with another content is: `quarantine` or `accept`; null for an outbox.
+    /// How a known id with a different body is handled: `keep` or `accept`; null for an outbox.
     #[serde(default)]
     pub on_conflict: Option<String>,
-    /// The URL to enter at the sender; null without a `public_url` of the source or the server.
+    /// The URL to enter at the provider; null if neither the source nor the server has a `public_url`.
     #[serde(default)]
     pub console_url: Option<String>,
-    /// Whether its sender hands over the secret that it signs with.
+    /// Whether the provider sends the secret that it signs with.
     #[serde(default)]
     pub takes_registrations: bool,
-    /// The last requests of it that this process refused, newest first.
+    /// The most recent requests that this process refused, newest first.
     #[serde(default)]
     pub refusals: Vec<RefusalView>,
 }
 
-/// A registration that is open.
+/// An open registration.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RegistrationView {
-    /// The source that takes a secret.
+    /// The source that accepts a secret.
     pub source: String,
-    /// Until when.
+    /// When the registration closes.
     #[schema(value_type = String, format = DateTime)]
     pub open_until: Timestamp,
 }
 
-/// Every destination, also one that is not configured any more and still has work.
+/// All destinations, including ones that are no longer configured but still have deliveries.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationsView {
-    /// In order of their names.
+    /// The destinations, ordered by name.
     pub destinations: Vec<DestinationView>,
 }
 
-/// A destination and how it is doing.
+/// A destination and its state.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationView {
-    /// Its name; its id, where it is not configured any more.
+    /// The destination's name, or its id if it is no longer configured.
     pub name: String,
-    /// Its stable id.
+    /// The destination's stable id.
     pub id: String,
-    /// `http`, `command` or `sql`; null where it is not configured any more.
+    /// `http`, `command` or `sql`; null if it is no longer configured.
     pub kind: Option<String>,
-    /// Where it leads, without credentials.
+    /// The target it delivers to, without credentials.
     pub target: Option<String>,
-    /// Whether the configuration has it.
+    /// Whether it is configured.
     pub configured: bool,
     /// Who paused it, when and why.
     pub paused: Option<PauseView>,
-    /// How long its breaker stays open; null while it is closed.
+    /// How long its circuit breaker stays open; null if it is closed.
     pub breaker_open_ms: Option<u64>,
-    /// Attempts that run in this process now.
+    /// The number of attempts that are running in this process.
     pub running: u32,
-    /// At most this many at once in this process.
+    /// The maximum number of concurrent attempts in this process.
     pub concurrency: u32,
 }
 
-/// A pause.
+/// A pause of a destination.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PauseView {
     /// The destination's stable id.
     pub destination_id: String,
-    /// Since when.
+    /// When it was paused.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// Who said so.
+    /// Who paused it.
     pub by: String,
-    /// Why.
+    /// The reason given.
     pub why: String,
 }
 
-/// A destination that gets work again.
+/// A destination that was resumed.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResumedView {
     /// The destination's stable id.

@@ -1,45 +1,45 @@
-//! Whether the process should be sent work.
+//! Whether the process is ready to receive requests.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Where a process is in its life.
+/// The phase of a process's life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Not listening for webhooks yet.
     Starting,
-    /// Takes work.
+    /// Accepts requests.
     Serving,
-    /// Finishes what runs and takes nothing new.
+    /// Finishes running work and accepts nothing new.
     Stopping,
 }
 
-/// What `/readyz` answers.
+/// The response of `/readyz`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReadyView {
-    /// Whether webhooks should be sent here.
+    /// Whether the process is ready to receive webhooks.
     pub ready: bool,
-    /// Where the process is in its life.
+    /// The phase of the process's life cycle.
     pub phase: Phase,
-    /// Each thing that was looked at.
+    /// The result of each check.
     pub checks: ChecksView,
 }
 
-/// The things that readiness looks at.
+/// The checks that readiness depends on.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ChecksView {
     /// Whether the store can write.
     pub store: CheckView,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CheckView {
-    /// Whether it is as it should be.
+    /// Whether the check passed.
     pub ok: bool,
-    /// What is wrong with it.
+    /// Why it failed.
     pub message: Option<String>,
-    /// How long it took to find out.
+    /// How long the check took.
     pub took_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! Queries: those that were given a name, and how the one that is being typed may go on.
+//! Saved searches and query completion.
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,45 +7,45 @@ use utoipa::ToSchema;
 /// Every saved search.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SavedSearchesView {
-    /// In order of their names.
+    /// The saved searches, ordered by name.
     pub searches: Vec<SavedSearchView>,
 }
 
-/// A query with a name.
+/// A query saved under a name.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SavedSearchView {
-    /// Its name.
+    /// The name of the saved search.
     pub name: String,
-    /// The query as it was typed: `since:2h` stays that.
+    /// The query as typed: `since:2h` stays relative.
     pub query: String,
     /// Who saved it.
     pub by: String,
-    /// When.
+    /// When it was saved.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
 }
 
-/// A view that is gone.
+/// A deleted saved search.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeletedSearchView {
-    /// Its name.
+    /// The name of the saved search.
     pub name: String,
 }
 
-/// Ways to end the last term of a query.
+/// Suggestions for the last term of a query.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct CompletionView {
-    /// The best first.
+    /// The suggestions, best first.
     pub suggestions: Vec<SuggestionView>,
-    /// What is wrong with the query as it is, if anything.
+    /// What is wrong with the query as typed, if anything.
     pub problem: Option<String>,
 }
 
-/// A text that may stand instead of the last term.
+/// A suggested replacement for the last term.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SuggestionView {
-    /// The whole term.
+    /// The complete term.
     pub term: String,
-    /// What it finds.
+    /// The events it matches.
     pub help: String,
 }

@@ -1,4 +1,4 @@
-//! How much of everything there is.
+//! Counters and totals.
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,93 +6,93 @@ use utoipa::ToSchema;
 
 use super::{EncryptionView, PauseView, TenMinutesView, TrafficView};
 
-/// The whole of it.
+/// Statistics of the service.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StatsView {
-    /// The version that answers.
+    /// The version of the process that answers.
     pub version: String,
-    /// When this process started: counts of arrivals begin here.
+    /// When this process started. Request counts start here.
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
-    /// The same as a duration.
+    /// The time since then.
     pub uptime_seconds: u64,
-    /// Arrivals, by source.
+    /// Requests by source.
     pub sources: Vec<SourceStatsView>,
-    /// Work, by destination.
+    /// Deliveries by destination.
     pub destinations: Vec<DestinationStatsView>,
-    /// What the store holds; null for a caller who sees only some sources.
+    /// The contents of the store; null for a caller who sees only some sources.
     #[serde(default)]
     pub store: Option<StoreView>,
-    /// What was deleted since the start because its window had passed; null for a caller who sees only some sources.
+    /// What retention has deleted since the start; null for a caller who sees only some sources.
     #[serde(default)]
     pub retention: Option<RetentionView>,
     /// The last ten minutes of the process that answers.
     #[serde(default)]
     pub ten_minutes: TenMinutesView,
-    /// What came and went over time; null unless `over` asks for it.
+    /// Traffic over time; null unless `range` requests it.
     #[serde(default)]
     pub traffic: Option<TrafficView>,
 }
 
-/// What came from a source since the start.
+/// The requests of a source since the start.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceStatsView {
-    /// Its name.
+    /// The source's name.
     pub source: String,
-    /// Everything that arrived: accepted, duplicates, conflicts and rejected.
+    /// All requests received: accepted, duplicates, conflicts and rejected.
     pub received: u64,
     /// New events.
     pub accepted: u64,
-    /// Copies.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Other bodies under a known id.
+    /// Requests with a known id and a different body.
     pub conflicts: u64,
     /// Refused requests.
     pub rejected: u64,
-    /// Duplicates among what was not rejected, from 0 to 1; null before the first.
+    /// The share of duplicates in the requests that were not rejected, from 0 to 1; null if there were none.
     pub dedupe_ratio: Option<f64>,
     /// Ids that the ledger remembers in this source's scope.
     pub ledger_entries: u64,
 }
 
-/// The work of a destination.
+/// The deliveries of a destination.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationStatsView {
-    /// Its name; its id, where it is not configured any more.
+    /// The destination's name, or its id if it is no longer configured.
     pub destination: String,
-    /// Its stable id.
+    /// The destination's stable id.
     pub destination_id: String,
-    /// Whether the configuration has it.
+    /// Whether it is configured.
     pub configured: bool,
-    /// Waiting for a first attempt.
+    /// Deliveries waiting for their first attempt.
     pub pending: u64,
-    /// Leased.
+    /// Deliveries with a running attempt.
     pub running: u64,
-    /// Waiting for another attempt.
+    /// Deliveries waiting for another attempt.
     pub retrying: u64,
-    /// Waiting until the destination is resumed or configured again.
+    /// Deliveries waiting until the destination is resumed or configured again.
     pub held: u64,
-    /// Given up.
+    /// Dead letters.
     pub dead: u64,
-    /// When the oldest unfinished one was accepted.
+    /// When the event of the oldest unfinished delivery was accepted.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub oldest_unfinished_at: Option<Timestamp>,
     /// Who paused it, when and why.
     pub paused: Option<PauseView>,
-    /// How long its breaker stays open; null while it is closed.
+    /// How long its circuit breaker stays open; null if it is closed.
     pub breaker_open_ms: Option<u64>,
 }
 
-/// What the store holds.
+/// The contents of the store.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StoreView {
     /// Events whose payload is kept.
     pub events: u64,
     /// Ids that the ledger remembers.
     pub ledger_entries: u64,
-    /// Bytes on disk or in the database.
+    /// The size on disk or in the database, in bytes.
     pub bytes: u64,
-    /// Its keys; null where it is not encrypted.
+    /// The encryption keys; null if the store is not encrypted.
     #[serde(default)]
     pub encryption: Option<EncryptionView>,
 }
@@ -100,8 +100,8 @@ pub struct StoreView {
 /// What retention deleted.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct RetentionView {
-    /// Events with their payloads.
+    /// Events deleted with their payloads.
     pub events_deleted: u64,
-    /// Ledger entries.
+    /// Ledger entries deleted.
     pub ledger_deleted: u64,
 }

@@ -5,52 +5,53 @@ use utoipa::ToSchema;
 
 use super::traffic::PercentilesView;
 
-/// The last ten minutes, of the process that answers alone: other replicas have their own.
+/// The last ten minutes of the process that answers. Other replicas have separate figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TenMinutesView {
-    /// How much of the ten minutes this process was there for.
+    /// How many of these seconds this process was running.
     pub watched_seconds: u64,
-    /// What came, by source.
+    /// Requests by source.
     pub sources: Vec<SourceTenMinutesView>,
-    /// What attempts came to, by destination.
+    /// Results of attempts by destination.
     pub destinations: Vec<DestinationTenMinutesView>,
     /// How long durable writes took.
     pub store_write: PercentilesView,
 }
 
-/// What came from a source in ten minutes.
+/// The requests of a source in the last ten minutes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SourceTenMinutesView {
-    /// Its name.
+    /// The source's name.
     pub source: String,
-    /// New events, copies and conflicts.
+    /// New events, duplicates and conflicts.
     pub events: u64,
     /// New events.
     pub accepted: u64,
-    /// Copies.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Other bodies under a known id.
+    /// Requests with a known id and a different body.
     pub conflicts: u64,
-    /// Requests that were refused because they do not prove who sent them.
+    /// Requests refused because their signature could not be verified.
     pub unproven: u64,
-    /// Copies among the events, from 0 to 1; null if nothing came.
+    /// The share of duplicates in `events`, from 0 to 1; null if there were none.
     pub dedupe_ratio: Option<f64>,
-    /// The 95th percentile of the ratios of the last sixty whole ten seconds; ten seconds without an event count as 0.
+    /// The 95th percentile of the duplicate rates of the last sixty complete 10-second intervals. An interval without
+    /// events counts as 0.
     pub dedupe_ratio_p95: f64,
-    /// How long answers to the sender took.
+    /// How long responses to the provider took.
     pub ack: PercentilesView,
 }
 
-/// What the attempts of a destination came to in ten minutes.
+/// The attempts of a destination in the last ten minutes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DestinationTenMinutesView {
-    /// Its name.
+    /// The destination's name.
     pub destination: String,
-    /// Its stable id.
+    /// The destination's stable id.
     pub destination_id: String,
     /// Attempts that succeeded.
     pub completed: u64,
-    /// Attempts that failed and are made again.
+    /// Attempts that failed and will be retried.
     pub failed: u64,
     /// Attempts that failed and were the last.
     pub dead: u64,

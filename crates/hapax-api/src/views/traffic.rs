@@ -1,4 +1,4 @@
-//! Traffic over time: what each source received and each destination answered.
+//! Traffic over time: requests by source and attempts by destination.
 
 use hapax_core::Timestamp;
 use hapax_core::store::TimeRange;
@@ -7,102 +7,102 @@ use utoipa::ToSchema;
 
 use crate::schemas;
 
-/// What came and went in the last hour, day or week, over all processes.
+/// Traffic in the last hour, day or week, across all processes.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TrafficView {
-    /// How far it looks back.
+    /// The time range.
     #[schema(schema_with = schemas::span)]
     pub range: TimeRange,
     /// The length of one slot.
     pub step_seconds: u64,
-    /// The beginning of every slot, oldest first; every series has a number for each.
+    /// The start of each slot, oldest first. Every series has one value per slot.
     #[schema(value_type = Vec<String>)]
     pub slots: Vec<Timestamp>,
-    /// By source, in order of their names.
+    /// By source, ordered by name.
     pub sources: Vec<SourceTrafficView>,
-    /// By destination, in order of their names.
+    /// By destination, ordered by name.
     pub destinations: Vec<DestinationTrafficView>,
 }
 
-/// What a source received.
+/// The requests of a source.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceTrafficView {
-    /// Its name.
+    /// The source's name.
     pub source: String,
-    /// Everything that arrived: accepted, duplicates, conflicts and rejected.
+    /// All requests received: accepted, duplicates, conflicts and rejected.
     pub received: u64,
     /// New events.
     pub accepted: u64,
-    /// Copies.
+    /// Duplicates.
     pub duplicates: u64,
-    /// Other bodies under a known id.
+    /// Requests with a known id and a different body.
     pub conflicts: u64,
     /// Refused requests.
     pub rejected: u64,
-    /// Duplicates among what was not rejected, from 0 to 1; null before the first.
+    /// The share of duplicates in the requests that were not rejected, from 0 to 1; null if there were none.
     pub dedupe_ratio: Option<f64>,
-    /// Milliseconds between an event and the latest of its copies: the largest such gap.
+    /// The largest gap between an event and one of its duplicates, in milliseconds.
     pub gap_ms_max: u64,
-    /// How long the answers to the sender took.
+    /// How long responses to the provider took.
     pub ack: PercentilesView,
-    /// The same counts slot by slot.
+    /// The same counts by slot.
     pub series: SourceSeriesView,
 }
 
-/// Counts of a source, slot by slot.
+/// The counts of a source by slot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SourceSeriesView {
     /// New events.
     pub accepted: Vec<u64>,
-    /// Copies.
+    /// Duplicates.
     pub duplicates: Vec<u64>,
-    /// Other bodies under a known id.
+    /// Requests with a known id and a different body.
     pub conflicts: Vec<u64>,
     /// Refused requests.
     pub rejected: Vec<u64>,
 }
 
-/// What a destination answered.
+/// The attempts of a destination.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationTrafficView {
-    /// Its name; its id, where it is not configured any more.
+    /// The destination's name, or its id if it is no longer configured.
     pub destination: String,
-    /// Its stable id.
+    /// The destination's stable id.
     pub destination_id: String,
     /// All attempts.
     pub attempts: u64,
     /// Attempts that succeeded.
     pub completed: u64,
-    /// Attempts that failed and are made again.
+    /// Attempts that failed and will be retried.
     pub failed: u64,
-    /// Attempts after which the delivery was given up.
+    /// Attempts after which the delivery was dead.
     pub dead: u64,
     /// How long attempts took.
     pub took: PercentilesView,
-    /// The same counts slot by slot.
+    /// The same counts by slot.
     pub series: DestinationSeriesView,
 }
 
-/// Counts of a destination, slot by slot.
+/// The counts of a destination by slot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DestinationSeriesView {
     /// Attempts that succeeded.
     pub completed: Vec<u64>,
-    /// Attempts that failed and are made again.
+    /// Attempts that failed and will be retried.
     pub failed: Vec<u64>,
-    /// Attempts after which the delivery was given up.
+    /// Attempts after which the delivery was dead.
     pub dead: Vec<u64>,
 }
 
-/// Percentiles in milliseconds, right to within 10% (of the last ten minutes: 1%); null where nothing was counted.
+/// Percentiles in milliseconds, accurate to within 10% (1% for the last ten minutes); null if nothing was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PercentilesView {
-    /// How many were counted.
+    /// The number of values counted.
     pub count: u64,
-    /// Half of them took no longer.
+    /// The 50th percentile.
     pub p50_ms: Option<f64>,
-    /// 95 of 100 took no longer.
+    /// The 95th percentile.
     pub p95_ms: Option<f64>,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99_ms: Option<f64>,
 }
