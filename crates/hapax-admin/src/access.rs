@@ -1,16 +1,16 @@
-//! Who may use the admin port: whoever has a token, or a session that one or an identity provider opened; without a
-//! token, only this machine.
+//! Who may use the admin port: callers with a token, or with a session opened by a token or an identity provider.
+//! Without a configured token, only this machine.
 //!
-//! [`guard`] stands before the API, `dashboard::wrap` before the pages; both put a [`Caller`] into the request, whose
-//! role is looked up in the one table of `rights`, and whose sources [`Narrowed`] narrows the service to.
+//! [`guard`] protects the API, and `dashboard::wrap` the pages. Both put a [`Caller`] into the request: `rights` is
+//! the one table of what its role may do, and [`Narrowed`] limits the service to its sources.
 //!
-//! A server that listens on loopback without a token is still in reach of every web page that the
-//! operator's browser opens. Two checks close that: the `Host` must be a loopback name or the admin
-//! address itself, which a page that rebinds its own DNS name cannot claim; and a request that
-//! changes something must not come from a page of another origin.
+//! A server that listens on loopback without a token can still be reached by every web page that the operator's
+//! browser opens. Two checks prevent that: the `Host` must be a loopback name or the admin address itself, which a
+//! page that rebinds its own DNS name cannot claim; and a request that changes something must not come from a page of
+//! another origin.
 //!
-//! A session is for the dashboard's pages. On the API it opens what only reads (the live tail is read by a script,
-//! which cannot know the token), never what changes: that takes a token, or a form of a page with its own proof.
+//! A session is for the dashboard's pages. On the API it allows only reads (the live tail is read by a script, which
+//! does not know the token). A change requires a token, or a form of a page with its own proof.
 
 mod backoff;
 mod caller;
@@ -50,23 +50,22 @@ pub use session::{COOKIE_NAME, SESSION_LIFE, Session, cookie};
 pub use still::StillAdmitted;
 pub use visible::{Narrowed, VisibleSources};
 
-/// Longest note that the audit trail takes from a client.
+/// Maximum length of a note from a client in the audit trail.
 pub const NOTE_BYTES_MAX: usize = 128;
 /// The name of `server.admin_token` in the audit trail.
 const ADMIN: &str = "admin";
 
-/// What the configuration says about access.
+/// The access settings.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Every token, the admin token first; none only where the admin address is loopback.
+    /// Every token, the admin token first. Empty only if the admin address is loopback.
     tokens: Vec<Token>,
-    /// The admin address.
     pub listen: SocketAddr,
-    /// How people sign in without a token.
+    /// Sign-in without a token.
     oidc: Option<Arc<Oidc>>,
 }
 
-/// The middleware in front of every path under `/api/v1`.
+/// The middleware that protects every path under `/api/v1`.
 pub(super) async fn guard(State(state): State<AdminState>, mut request: Request, next: Next) -> Response {
     let settings = state.settings.load_full();
     let asked = CallerRequest {
@@ -89,13 +88,13 @@ pub(super) async fn guard(State(state): State<AdminState>, mut request: Request,
     }
 }
 
-/// The address that a request comes from; one that no one has where the listener does not say.
+/// The address that a request comes from; unspecified if the listener does not report it.
 pub fn peer(extensions: &Extensions) -> IpAddr {
     let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     extensions.get::<Peer>().map_or(unknown, |peer| peer.0)
 }
 
-/// What is looked at of a request.
+/// The parts of a request that admission depends on.
 #[derive(Clone, Copy)]
 struct CallerRequest<'a> {
     method: &'a Method,
@@ -104,7 +103,7 @@ struct CallerRequest<'a> {
 }
 
 impl Access {
-    /// With the admin token and those beside it.
+    /// With the admin token and further tokens.
     pub fn new(admin_token: Option<Secret>, tokens: Vec<Token>, listen: SocketAddr) -> Self {
         let admin = admin_token.map(|token| Token {
             name: ADMIN.to_owned(),
@@ -119,24 +118,24 @@ impl Access {
         }
     }
 
-    /// With an identity provider, where people may sign in.
+    /// With an identity provider for sign-in.
     #[must_use]
     pub fn with_oidc(mut self, oidc: Option<Oidc>) -> Self {
         self.oidc = oidc.map(Arc::new);
         self
     }
 
-    /// How people sign in without a token, if they can.
+    /// The identity provider for sign-in, if configured.
     pub const fn oidc(&self) -> Option<&Arc<Oidc>> {
         self.oidc.as_ref()
     }
 
-    /// Whether no one on this machine needs a token.
+    /// Whether callers on this machine need no token.
     pub const fn is_open(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// Who asks.
+    /// Identifies the caller.
     async fn admit(&self, gate: &Gate, store: &dyn Backend, asked: CallerRequest<'_>) -> ApiResult<Caller> {
         let note = caller::note(asked.headers)?;
         if self.is_open() {
@@ -187,7 +186,7 @@ mod tests {
             .collect()
     }
 
-    /// A door, its memory and where its sessions are.
+    /// The access settings, their in-memory state, and the store of the sessions.
     struct Door {
         access: Access,
         gate: Gate,
@@ -224,7 +223,7 @@ mod tests {
             self.access.admit(&self.gate, &self.store, asked).await
         }
 
-        /// The name of whoever is let in, or the code of the refusal.
+        /// The name of the admitted caller, or the code of the refusal.
         async fn ask(&self, method: &Method, pairs: &[(&'static str, &str)]) -> String {
             match self.ask_from(HERE, method, &headers(pairs)).await {
                 Ok(caller) => caller.actor.name,

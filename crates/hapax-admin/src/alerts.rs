@@ -1,4 +1,4 @@
-//! `GET alerts`, `POST alerts/test`: what fires, and whether those who are told can be reached.
+//! `GET alerts`, `POST alerts/test`: current alerts, and test messages to receivers.
 
 use axum::Json;
 use hapax_core::store::Actor;
@@ -20,19 +20,19 @@ use hapax_delivery::outbox::full_name;
 #[serde(default, deny_unknown_fields)]
 #[schema(as = AlertTest)]
 pub(super) struct Wanted {
-    /// The receiver to test [default: all].
+    /// The name of the receiver to test [default: all].
     #[schema(max_length = 64)]
     receiver: Option<String>,
 }
 
-/// Lists what fires, the rules that are judged, and who is told.
+/// Lists current alerts, enabled rules and configured receivers.
 #[utoipa::path(get, path = "/alerts", operation_id = "listAlerts", tag = "stats",
     responses((status = 200, description = "The alerts.", body = AlertsView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<AlertsView>> {
     all(&state).await.map(Json)
 }
 
-/// Sends a message that means nothing to receivers, to see that it arrives.
+/// Sends a test message to alert receivers.
 #[utoipa::path(post, path = "/alerts/test", operation_id = "testAlerts", tag = "stats",
     request_body = Wanted,
     responses((status = 200, description = "What came of it.", body = AlertTestView)),
@@ -48,7 +48,7 @@ pub(super) async fn test(
         .map(Json)
 }
 
-/// What fires, what is judged, who is told.
+/// Current alerts, enabled rules and configured receivers.
 pub(crate) async fn all(state: &AdminState) -> ApiResult<AlertsView> {
     let Some(alerts) = &state.alerts else {
         return Ok(AlertsView::default());
@@ -81,7 +81,7 @@ pub(crate) async fn all(state: &AdminState) -> ApiResult<AlertsView> {
     })
 }
 
-/// Whether an alert is about what the caller sees.
+/// Whether the caller may see the subject of an alert.
 pub(super) fn is_visible(state: &AdminState, alert: &Alert) -> bool {
     let (settings, name) = (state.settings.load(), alert.subject.as_str());
     state.visible.is_all()

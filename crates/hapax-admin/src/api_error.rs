@@ -1,4 +1,4 @@
-//! What the admin API refuses, and as which problem. All of its statuses and codes are in this file.
+//! The errors of the admin API. All of its statuses and codes are in this file.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use hapax_api::problem::Problem;
 use hapax_config::Role;
 use hapax_telemetry::chain;
 
-/// How long a client waits before it asks a store again that could not answer.
+/// How long a client should wait before it retries when the store did not answer.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// A refusal, on its way to being an answer.
+/// An error to be sent as a problem document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError(Problem);
 
-/// What handlers return.
+/// The result type of handlers.
 pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
-    /// No token, or the wrong one.
+    /// The token is missing or wrong.
     pub fn unauthorized(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::UNAUTHORIZED,
@@ -33,7 +33,7 @@ impl ApiError {
         ))
     }
 
-    /// A request that a web page of someone else could have caused.
+    /// A request that a foreign web page could have caused.
     pub fn forbidden_origin(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
@@ -54,7 +54,7 @@ impl ApiError {
         Self(problem.retry_after(wait))
     }
 
-    /// Something that takes more than the caller's role.
+    /// The caller's role is too low.
     pub fn role_too_low(who: &str, role: Role, needed: Role) -> Self {
         let (role, needed) = (role.as_str(), needed.as_str());
         let detail = format!(
@@ -70,7 +70,7 @@ impl ApiError {
         ))
     }
 
-    /// Something of a source that the caller does not see, or of all sources.
+    /// A request about a source that the caller does not see, or about all sources.
     pub fn sources_limited(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
@@ -80,7 +80,7 @@ impl ApiError {
         ))
     }
 
-    /// A search by a field that is hidden from the caller.
+    /// A search by a field that is redacted for the caller.
     pub fn field_redacted(source: &str, pointer: &str) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
@@ -93,7 +93,7 @@ impl ApiError {
         ))
     }
 
-    /// Someone who came back from the identity provider with nothing to come back to.
+    /// A browser returned from the identity provider without a pending sign-in.
     pub fn sign_in_stale() -> Self {
         Self(Problem::new(
             StatusCode::BAD_REQUEST,
@@ -104,7 +104,7 @@ impl ApiError {
         ))
     }
 
-    /// An answer of the identity provider that is not believed.
+    /// A response of the identity provider that is not trusted.
     pub fn sign_in_refused(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
@@ -114,7 +114,7 @@ impl ApiError {
         ))
     }
 
-    /// Someone whom the identity provider knows, and who may do nothing here.
+    /// A user of the identity provider without a role in Hapax.
     pub fn no_role(who: &str, claim: &str, values: &str, missing: &str) -> Self {
         let detail = format!(
             "you are `{who}`, and nothing in your claim `{claim}` {missing}; it has {values}. Ask whoever runs this \
@@ -124,7 +124,7 @@ impl ApiError {
         Self(Problem::new(status, "no_role", "You have no access here", detail))
     }
 
-    /// The identity provider does not answer, or not as it should.
+    /// The identity provider does not answer, or answers incorrectly.
     pub fn provider_unavailable(detail: impl Into<String>) -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let problem = Problem::new(
@@ -136,7 +136,7 @@ impl ApiError {
         Self(problem.retry_after(RETRY_AFTER))
     }
 
-    /// A form without the proof that it came from a page of ours.
+    /// A form without the proof that it comes from a page of this session.
     pub fn stale_form() -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
@@ -147,7 +147,7 @@ impl ApiError {
         ))
     }
 
-    /// A path, query or body value that cannot be understood.
+    /// An invalid path, query or body value.
     pub fn invalid_parameter(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::BAD_REQUEST,
@@ -157,7 +157,7 @@ impl ApiError {
         ))
     }
 
-    /// A body that is not the JSON it has to be.
+    /// A body that is not valid JSON of the expected shape.
     pub fn malformed_body(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::BAD_REQUEST,
@@ -167,7 +167,7 @@ impl ApiError {
         ))
     }
 
-    /// A body over the limit of the admin port.
+    /// A body that exceeds the limit of the admin port.
     pub fn body_too_large(limit_bytes: usize) -> Self {
         let detail = format!("the body is over {limit_bytes} bytes, the limit of the admin API");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
@@ -179,7 +179,7 @@ impl ApiError {
         ))
     }
 
-    /// No such thing.
+    /// The requested thing does not exist.
     pub fn not_found(what: Missing, detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::NOT_FOUND,
@@ -189,7 +189,7 @@ impl ApiError {
         ))
     }
 
-    /// A path that exists, asked in a way that does not.
+    /// The path exists, but not with this method.
     pub fn method_not_allowed() -> Self {
         Self(Problem::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -219,7 +219,7 @@ impl ApiError {
         ))
     }
 
-    /// A source whose sender hands over no secret.
+    /// A source of a provider that does not send a secret.
     pub fn no_registration(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::CONFLICT,
@@ -229,7 +229,7 @@ impl ApiError {
         ))
     }
 
-    /// A job that is over cannot be cancelled.
+    /// A finished job cannot be cancelled.
     pub fn replay_finished(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::CONFLICT,
@@ -239,7 +239,7 @@ impl ApiError {
         ))
     }
 
-    /// No room for another saved search.
+    /// The limit of saved searches is reached.
     pub fn too_many_saved_searches(limit: usize) -> Self {
         let detail = format!("{limit} views are saved, which is the limit; delete one and save again");
         let status = StatusCode::CONFLICT;
@@ -277,12 +277,12 @@ impl ApiError {
         Self(problem.retry_after(RETRY_AFTER))
     }
 
-    /// The status that it is answered with.
+    /// The HTTP status.
     pub const fn status(&self) -> StatusCode {
         self.0.status()
     }
 
-    /// What happened this time.
+    /// The details of this occurrence.
     pub fn detail(&self) -> String {
         self.0.detail().to_owned()
     }
@@ -305,13 +305,13 @@ pub enum Missing {
     Source,
     /// A destination.
     Destination,
-    /// Someone who is told of alerts.
+    /// An alert receiver.
     Receiver,
     /// A bulk replay.
     Replay,
     /// An id in the ledger.
     LedgerEntry,
-    /// A quarantined body.
+    /// A conflicting body.
     Conflict,
     /// A saved search.
     SavedSearch,
@@ -443,7 +443,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.0.status();
         let mut response: Response = self.0.clone().into_response();
-        // The dashboard shows it as a page.
+        // The dashboard renders it as a page.
         response.extensions_mut().insert(self.0);
         if status == StatusCode::UNAUTHORIZED {
             let challenge = HeaderValue::from_static("Bearer realm=\"hapax\"");

@@ -1,4 +1,4 @@
-//! `GET audit`: who did what, newest first; `GET audit/verify`: whether that is still what was written.
+//! `GET audit`: the audit trail, newest first. `GET audit/verify`: checks that it has not been changed.
 
 use axum::Json;
 use hapax_core::store::{AuditHead, Cursor, NotAHead};
@@ -15,15 +15,15 @@ use hapax_api::views::{AuditBreakView, AuditPageView, AuditVerifiedView, AuditVi
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageParameters {
-    /// Where to go on: the `next` of the page before.
+    /// The `next` of the previous page.
     #[param(pattern = "^[0-9a-f]{16}$")]
     pub(super) cursor: Option<String>,
-    /// How many at most; 50 unless said.
+    /// The maximum number of entries [default: 50].
     #[param(minimum = 1, maximum = 200)]
     pub(super) limit: Option<u32>,
 }
 
-/// Lists what operators did, newest first.
+/// Lists the actions of operators, newest first.
 #[utoipa::path(get, path = "/audit", operation_id = "listAudit", tag = "audit",
     params(PageParameters),
     responses((status = 200, description = "A page of the audit trail.", body = AuditPageView)),
@@ -41,15 +41,15 @@ pub(super) async fn list(
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct VerifyParameters {
-    /// A `head` from an earlier answer or from the log: the trail must still go through it.
+    /// A `head` from an earlier response or from the log. The trail must still contain it.
     #[param(pattern = "^[1-9][0-9]{0,17}:[0-9a-f]{64}$")]
     pub(super) head: Option<String>,
 }
 
-/// Checks that no one has changed the audit trail.
+/// Verifies that the audit trail has not been changed.
 ///
-/// Each entry carries the hash of the one before. Keep the `head` of an answer somewhere else: only with it is a trail that
-/// was cut off at its end or rewritten found for certain.
+/// Each entry contains the hash of the one before. Store the `head` of a response elsewhere: without it, a trail that
+/// was truncated or rewritten may go unnoticed.
 #[utoipa::path(get, path = "/audit/verify", operation_id = "verifyAudit", tag = "audit",
     params(VerifyParameters),
     responses((status = 200, description = "What was found.", body = AuditVerifiedView)),

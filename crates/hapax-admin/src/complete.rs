@@ -1,4 +1,4 @@
-//! `GET query/complete`: how the query that someone is typing may go on.
+//! `GET query/complete`: completion for the query that a user is typing.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ use hapax_api::views::{CompletionView, SuggestionView};
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Typed {
-    /// The query as far as it is typed.
+    /// The query as typed so far.
     #[param(max_length = 2048)]
     q: String,
 }
 
-/// Says how a query that is being typed may go on, and what is wrong with it.
+/// Suggests completions for a query, and reports what is wrong with it.
 #[utoipa::path(get, path = "/query/complete", operation_id = "completeQuery", tag = "queries",
     params(Typed),
     responses((status = 200, description = "Ways to end its last term.", body = CompletionView)),
@@ -38,7 +38,7 @@ pub(super) async fn complete(
     completion(&state, &typed.q).await.map(Json)
 }
 
-/// Ways to end the last term of a query, and what is wrong with the whole.
+/// Suggestions for the last term of a query, and what is wrong with the query.
 pub(crate) async fn completion(state: &AdminState, text: &str) -> ApiResult<CompletionView> {
     if text.len() > QUERY_BYTES_MAX {
         return Err(ApiError::invalid_parameter(format!(
@@ -77,7 +77,7 @@ fn names(settings: &Settings) -> Known {
     }
 }
 
-/// What some source has indexed.
+/// The pointers that at least one source indexes.
 fn pointers(settings: &Settings) -> Vec<String> {
     let indexed = settings
         .sources
@@ -86,7 +86,7 @@ fn pointers(settings: &Settings) -> Vec<String> {
     indexed.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// The types of the newest events: what someone looks for is mostly among them.
+/// The types of the newest events, which most searches are for.
 async fn types(state: &AdminState) -> ApiResult<Vec<String>> {
     let found = events::search(state, &EventQuery::default(), None, PAGE_MAX).await?;
     let types: BTreeSet<String> = found

@@ -1,4 +1,4 @@
-//! `GET events/{id}/conflicts/{hash}/payload` and `POST …/release`: other bodies under a known id.
+//! `GET events/{id}/conflicts/{hash}/payload` and `POST …/release`: conflicting bodies of an event.
 
 use axum::Json;
 use axum::response::Response;
@@ -16,7 +16,7 @@ use hapax_api::views::{DiffView, ReleasedView};
 use hapax_config::Role;
 use hapax_telemetry::lines;
 
-/// Gives another body that came under the id of an event, byte for byte but for the fields that its source redacts.
+/// Returns a conflicting body, byte for byte except for redacted fields.
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
@@ -32,9 +32,9 @@ pub(super) async fn payload(
     Ok(raw(&other_body.headers, other_body.body))
 }
 
-/// Makes an event of its own of another body that came under the id of an event.
+/// Releases a conflicting body as a separate event.
 ///
-/// Doing it twice makes one event.
+/// Releasing it twice creates one event.
 #[utoipa::path(post, path = "/events/{id}/conflicts/{hash}/release", operation_id = "releaseConflict", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The new event.", body = ReleasedView)),
@@ -48,7 +48,7 @@ pub(super) async fn release(
     released(&state, &id, &hash, &caller.actor).await.map(Json)
 }
 
-/// Compares another body that came under the id of an event with the first one, line by line.
+/// Compares a conflicting body with the first body, line by line.
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/diff", operation_id = "diffConflict", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"),
         ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
@@ -67,7 +67,7 @@ pub(super) async fn compare(
     Ok(Json(diff::of(&record.event.body, &other_body.body)))
 }
 
-/// A quarantined body as the caller may see it.
+/// A conflicting body as the caller may see it.
 pub async fn visible(
     state: &AdminState,
     role: Role,
@@ -78,7 +78,7 @@ pub async fn visible(
     Ok(other_body.map(|other_body| sight::other_body(&state.settings.load(), role, other_body)))
 }
 
-/// Makes an event of a quarantined body.
+/// Releases a conflicting body as an event.
 pub async fn released(state: &AdminState, id: &str, hash: &str, who: &Actor) -> ApiResult<ReleasedView> {
     let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
     find(state, first, raw_hash)
@@ -86,7 +86,7 @@ pub async fn released(state: &AdminState, id: &str, hash: &str, who: &Actor) -> 
         .ok_or_else(|| missing(id, hash))?;
     let released = state.engine.release_conflict(first, raw_hash, who).await?;
     let released = released.ok_or_else(|| missing(id, hash))?;
-    // Whoever is refused here may ask again: doing it twice makes one event.
+    // If this fails, the caller can retry: releasing twice creates one event.
     let record = events::record(state, released).await?;
     lines::released(&record.event, first, &who.name);
     Ok(ReleasedView {
@@ -96,7 +96,7 @@ pub async fn released(state: &AdminState, id: &str, hash: &str, who: &Actor) -> 
     })
 }
 
-/// A quarantined body of a source that the caller sees.
+/// A conflicting body of a source that the caller sees.
 async fn find(state: &AdminState, first: EventId, raw_hash: BodyHash) -> ApiResult<Option<ConflictingBody>> {
     let other_body = state.engine.store().conflict(first, raw_hash).await?;
     Ok(other_body.filter(|other_body| state.visible.sees(other_body.source.as_str())))

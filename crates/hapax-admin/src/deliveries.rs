@@ -1,8 +1,8 @@
 //! `GET deliveries?status=dead|discarded`, `GET deliveries/groups`, `POST deliveries/discard`, `POST deliveries/restore`.
 //!
-//! Discarding says that dead letters do not matter: their lanes go on, and they are not counted any
-//! more. Nothing is deleted before its time, so that restoring undoes it for as long as
-//! `dead_retention` keeps the dead letter.
+//! Discarding marks dead letters as irrelevant: their lanes continue, and they are no longer counted. Nothing is
+//! deleted before its retention ends, so a discard can be undone for as long as `dead_retention` keeps the dead
+//! letter.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,15 +22,15 @@ use super::show::{self, Names};
 use super::state::AdminState;
 use hapax_api::views::{DeadGroupsView, DeliveriesView, DisposedView};
 
-/// Most deliveries that one request names.
+/// Maximum number of deliveries named in one request.
 const NAMED_MAX: usize = 1_000;
-/// Most deliveries that one request by query changes; the answer says whether there are more.
+/// Maximum number of deliveries that one request by query changes. The response says whether there are more.
 const BY_QUERY_MAX: u64 = 10_000;
 
-/// Most groups of dead letters in one answer: those with the most come first.
+/// Maximum number of groups of dead letters in one response. The largest groups come first.
 const GROUPS_MAX: u32 = 200;
 
-/// The finished states that people look through.
+/// The finished states that can be listed.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum FinishedStatus {
@@ -52,28 +52,28 @@ impl FinishedStatus {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParameters {
-    /// In which of the two finished states; `dead` unless said.
+    /// The status of the deliveries [default: `dead`].
     #[param(inline)]
     status: FinishedStatus,
-    /// To this destination, by its name or its id.
+    /// Only deliveries to this destination, by name or id.
     destination: Option<String>,
-    /// Where to go on: the `next` of the page before.
+    /// The `next` of the previous page.
     #[param(pattern = "^[0-9a-f]{16}$")]
     cursor: Option<String>,
-    /// How many at most; 50 unless said.
+    /// The maximum number of deliveries [default: 50].
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
 
-/// Which deliveries: named one by one, or all of a destination.
+/// A selection of deliveries: named individually, or by query.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = DeliveryChoice, min_properties = 1, max_properties = 1)]
 pub(super) struct Choice {
-    /// These deliveries, one by one.
+    /// Individual deliveries.
     #[schema(min_items = 1, max_items = 1000)]
     deliveries: Vec<NamedDelivery>,
-    /// Or all of a destination, at most 10,000 in one request.
+    /// Deliveries by query; at most 10,000 change in one request.
     #[schema(value_type = Query, required = false)]
     query: Option<Query>,
 }
@@ -82,10 +82,10 @@ pub(super) struct Choice {
 #[serde(deny_unknown_fields)]
 #[schema(as = NamedDelivery)]
 struct NamedDelivery {
-    /// The event.
+    /// The Hapax id of the event.
     #[schema(value_type = String, format = "uuid")]
     event: EventId,
-    /// Where to; without it, every delivery of the event.
+    /// The destination's name or id [default: every delivery of the event].
     destination: Option<String>,
 }
 
@@ -93,11 +93,11 @@ struct NamedDelivery {
 #[serde(default, deny_unknown_fields)]
 #[schema(as = DeliveryQuery)]
 struct Query {
-    /// Where to; without it, every destination.
+    /// The destination's name or id [default: all destinations].
     destination: Option<String>,
 }
 
-/// Lists deliveries that are dead, or discarded, newest first.
+/// Lists dead or discarded deliveries, newest first.
 #[utoipa::path(get, path = "/deliveries", operation_id = "listDeliveries", tag = "deliveries",
     params(ListParameters),
     responses((status = 200, description = "A page of deliveries.", body = DeliveriesView)),
@@ -118,7 +118,7 @@ pub(super) async fn list(
 
 /// Lists dead deliveries by destination and error, largest first.
 ///
-/// The `q` of a group with its `destination` as `to` is what a bulk replay of it takes.
+/// To replay a group, start a bulk replay with its `q`, and its `destination` as `to`.
 #[utoipa::path(get, path = "/deliveries/groups", operation_id = "listDeadGroups", tag = "deliveries",
     responses((status = 200, description = "The groups, at most 200.", body = DeadGroupsView)))]
 pub(super) async fn groups(Narrowed(state): Narrowed) -> ApiResult<Json<DeadGroupsView>> {
@@ -142,7 +142,7 @@ pub async fn page(
     })
 }
 
-/// Dead letters by destination and error.
+/// Dead letters grouped by destination and error.
 pub async fn dead_groups(state: &AdminState) -> ApiResult<DeadGroupsView> {
     let groups = state.engine.store().dead_groups(GROUPS_MAX).await?;
     let settings = state.settings.load();
@@ -154,9 +154,9 @@ pub async fn dead_groups(state: &AdminState) -> ApiResult<DeadGroupsView> {
     })
 }
 
-/// Says that dead deliveries do not matter.
+/// Discards dead deliveries.
 ///
-/// Their lanes go on. Nothing is deleted before its time, so that restoring undoes it.
+/// Their lanes continue. Nothing is deleted before its retention ends, so a discard can be undone.
 #[utoipa::path(post, path = "/deliveries/discard", operation_id = "discardDeliveries", tag = "deliveries",
     request_body = Choice,
     responses((status = 200, description = "How many changed.", body = DisposedView)),
@@ -172,7 +172,7 @@ pub(super) async fn discard(
         .map(Json)
 }
 
-/// Undoes a discard, for as long as `dead_retention` keeps the dead letter.
+/// Restores discarded deliveries, for as long as `dead_retention` keeps them.
 #[utoipa::path(post, path = "/deliveries/restore", operation_id = "restoreDeliveries", tag = "deliveries",
     request_body = Choice,
     responses((status = 200, description = "How many changed.", body = DisposedView)),
@@ -240,7 +240,7 @@ async fn deliveries_of(state: &AdminState, event: EventId) -> ApiResult<Vec<(Eve
         .collect())
 }
 
-/// Page by page, newest first: what dies meanwhile is newer, and not meant.
+/// Page by page, newest first, so that deliveries that become dead during the request are not included.
 async fn dispose_by_query(
     state: &AdminState,
     query: &Query,
@@ -275,7 +275,7 @@ async fn dispose_by_query(
     }
 }
 
-/// Leaves the deliveries of events that the caller sees. The store does not know the source of a delivery by itself.
+/// Keeps only deliveries of events that the caller sees. The store does not record the source of a delivery.
 async fn narrow(state: &AdminState, deliveries: &mut Vec<DeliveryView>) -> ApiResult<()> {
     if state.visible.is_all() {
         return Ok(());
@@ -290,7 +290,7 @@ async fn narrow(state: &AdminState, deliveries: &mut Vec<DeliveryView>) -> ApiRe
     Ok(())
 }
 
-/// A removed destination has dead letters too.
+/// A destination that is no longer configured can have dead letters, too.
 fn known_or_id(state: &AdminState, name: &str) -> DestinationId {
     state.settings.load().destination_or_id(name)
 }

@@ -18,19 +18,19 @@ use hapax_api::views::{DestinationView, DestinationsView, PauseView, ResumedView
 #[serde(default, deny_unknown_fields)]
 #[schema(as = PauseReason, example = json!({ "why": "billing is being moved" }))]
 pub(super) struct Reason {
-    /// Why; it is kept in the audit trail.
+    /// The reason, which is kept in the audit trail.
     #[schema(max_length = 1024)]
     why: String,
 }
 
-/// Lists the destinations: pause, breaker, attempts that run.
+/// Lists the destinations with their pauses, circuit breakers and running attempts.
 #[utoipa::path(get, path = "/destinations", operation_id = "listDestinations", tag = "destinations",
     responses((status = 200, description = "Every destination.", body = DestinationsView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<DestinationsView>> {
     every(&state).await.map(Json)
 }
 
-/// Makes no more attempts until the destination is resumed, also after a restart.
+/// Pauses a destination until it is resumed. A pause survives restarts.
 #[utoipa::path(post, path = "/destinations/{name}/pause", operation_id = "pauseDestination", tag = "destinations",
     params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
     request_body = Reason,
@@ -46,7 +46,7 @@ pub(super) async fn pause(
     paused(&state, &name, &caller.actor, asked.why).await.map(Json)
 }
 
-/// Lets attempts go on.
+/// Resumes a destination.
 #[utoipa::path(post, path = "/destinations/{name}/resume", operation_id = "resumeDestination", tag = "destinations",
     params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
     responses((status = 200, description = "It is not paused any more.", body = ResumedView)),
@@ -60,7 +60,7 @@ pub(super) async fn resume(
     resumed(&state, &name, &caller.actor).await.map(Json)
 }
 
-/// Every destination and how it is doing.
+/// All destinations and their states.
 pub(crate) async fn every(state: &AdminState) -> ApiResult<DestinationsView> {
     let store = state.engine.store();
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
@@ -69,7 +69,7 @@ pub(crate) async fn every(state: &AdminState) -> ApiResult<DestinationsView> {
     })
 }
 
-/// Gives a destination no more work, until it is resumed.
+/// Pauses a destination.
 pub async fn paused(state: &AdminState, name: &str, who: &Actor, why: String) -> ApiResult<PauseView> {
     let id = state.settings.load().destination(name)?;
     check_why(&why)?;
@@ -79,7 +79,7 @@ pub async fn paused(state: &AdminState, name: &str, who: &Actor, why: String) ->
         .into_iter()
         .find(|pause| pause.destination == id)
         .map(show::pause);
-    // Someone may have resumed it between the two steps: then this is what was done, just now.
+    // If it was resumed between the two steps, answer with the pause as it was requested.
     let at = SystemClock::default().now();
     Ok(stored.unwrap_or(PauseView {
         destination_id: id.to_string(),
@@ -89,7 +89,7 @@ pub async fn paused(state: &AdminState, name: &str, who: &Actor, why: String) ->
     }))
 }
 
-/// Gives a destination work again.
+/// Resumes a destination.
 pub async fn resumed(state: &AdminState, name: &str, who: &Actor) -> ApiResult<ResumedView> {
     let known = state.settings.load().destination(name);
     let id = match known {
@@ -111,7 +111,7 @@ pub async fn resumed(state: &AdminState, name: &str, who: &Actor) -> ApiResult<R
     })
 }
 
-/// Every destination that is configured, and every other that still has work or is paused.
+/// All configured destinations, and others that still have deliveries or are paused.
 pub fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<DestinationView> {
     let settings = state.settings.load();
     let mut views: Vec<DestinationView> = settings

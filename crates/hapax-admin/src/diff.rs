@@ -1,4 +1,4 @@
-//! Two bodies under one id, line by line: JSON written alike first, so that only what it says is compared.
+//! Compares two bodies with the same id line by line. JSON is normalized first, so that only content is compared.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 use super::pretty::sorted;
 use hapax_api::views::{DiffKind, DiffLineView, DiffSide, DiffView};
 
-/// Bytes of each body that are compared; what is longer is cut, and the answer says so.
+/// Maximum number of bytes compared of each body. Longer bodies are truncated, and the result says so.
 const BODY_BYTES_MAX: usize = 256 * 1024;
-/// Lines of an answer.
+/// Maximum number of lines in the result.
 const LINES_MAX: usize = 2_000;
-/// Characters of one line.
+/// Maximum number of characters in a line.
 const LINE_CHARACTERS_MAX: usize = 2_000;
-/// Lines that are shown around a change.
+/// Number of context lines around a change.
 const AROUND: usize = 3;
 
-/// Compares them.
+/// Compares two bodies.
 pub fn of(first: &[u8], other: &[u8]) -> DiffView {
     let (kind, texts) = readable(first, other);
     let mut view = DiffView {
@@ -82,7 +82,7 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// One more line, if there is room for it.
+/// Adds a line if there is room.
 fn push(view: &mut DiffView, side: DiffSide, first: Option<usize>, other: Option<usize>, text: &str) {
     if view.lines.len() == LINES_MAX {
         view.is_cut = true;
@@ -109,7 +109,7 @@ fn readable(first: &[u8], other: &[u8]) -> (DiffKind, Option<(String, String)>) 
     }
 }
 
-/// The beginning of a text that is at most this long, and whether that is less than all.
+/// The beginning of a string, at most this long, and whether it was truncated.
 pub fn cut(text: &str, bytes_max: usize) -> (&str, bool) {
     if text.len() <= bytes_max {
         return (text, false);

@@ -1,7 +1,8 @@
 //! Backoff: an address that keeps sending wrong tokens waits longer each time.
 //!
-//! While it waits, the right token is refused too: otherwise every guess would still be judged. Sessions that are open
-//! go on. A right token does not wipe the record, so that a guesser gains nothing from others behind its address.
+//! During the wait, the right token is refused, too; otherwise every guess would still be checked. Open sessions
+//! continue. A right token does not reset the record, so that a guesser gains nothing from other clients behind the
+//! same address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,16 +13,16 @@ use tokio::time::Instant;
 
 use hapax_listen::Peer;
 
-/// Wrong tokens that cost nothing: people mistype.
+/// Wrong tokens without a penalty: people mistype.
 const FREE_FAILURES: u32 = 5;
-/// The longest wait.
+/// Maximum wait.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// An address without a wrong token for this long is forgotten.
 const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
-/// Addresses remembered at once; one more drops the one that failed longest ago.
+/// Maximum number of remembered addresses. Beyond it, the one that failed longest ago is dropped.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// Who failed how often.
+/// Failed attempts by address.
 #[derive(Debug, Default)]
 pub(super) struct Backoff(Mutex<HashMap<IpAddr, Failures>>);
 
@@ -36,12 +37,12 @@ struct Failures {
 pub(super) enum Refused {
     /// The token is wrong.
     Wrong,
-    /// Too many were; it was not looked at.
+    /// There were too many; this one was not checked.
     Wait(Duration),
 }
 
 impl Backoff {
-    /// One attempt from an address. The lock is held meanwhile: guesses sent at the same time count one by one.
+    /// Runs one attempt from an address under the lock, so that concurrent guesses are counted one by one.
     pub(super) fn attempt<T>(
         &self,
         from: IpAddr,
@@ -69,7 +70,7 @@ impl Failures {
         now.duration_since(self.last) >= REMEMBERED_FOR
     }
 
-    /// How much longer it has to wait.
+    /// The remaining wait.
     fn wait(&self, now: Instant) -> Option<Duration> {
         let doublings = self.count.checked_sub(FREE_FAILURES + 1)?;
         let whole = Duration::from_secs(1)

@@ -1,4 +1,4 @@
-//! Someone who was let in: who they are, what they may do, and which sources they see.
+//! An admitted caller: who they are, what they may do, and which sources they see.
 
 use axum::extract::FromRequestParts;
 use hapax_core::store::Actor;
@@ -15,26 +15,24 @@ use crate::state::AdminState;
 use hapax_api::NOTE_HEADER;
 use hapax_config::{Role, Token};
 
-/// What the audit trail calls whoever needs no token.
+/// The name of a caller without a token in the audit trail.
 const LOCAL: &str = "local";
-/// What stands before the id of someone from the identity provider: no token has a name with it.
+/// Prefix of the names of users from the identity provider. No token has a name with it.
 const OIDC_PREFIX: &str = "oidc:";
 
-/// Someone who was let in.
+/// An admitted caller.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// What the audit trail calls them, and what they say of themselves.
+    /// Their name in the audit trail, and their own note.
     pub actor: Actor,
-    /// What they may do.
     pub role: Role,
-    /// Which sources they see.
     pub visible: VisibleSources,
-    /// What let them in.
+    /// The credential that admitted them.
     pub(super) credential: Credential,
 }
 
 impl Caller {
-    /// Whoever has a token.
+    /// A caller with a token.
     pub(super) fn of(token: &Token, note: String) -> Self {
         let name = token.name.clone();
         Self {
@@ -45,7 +43,7 @@ impl Caller {
         }
     }
 
-    /// Someone who signed in at the identity provider.
+    /// A user who signed in at the identity provider.
     pub(super) fn of_user(user: &User, credential: Credential) -> Self {
         Self {
             actor: Actor {
@@ -58,7 +56,7 @@ impl Caller {
         }
     }
 
-    /// Someone on this machine, where there is no token.
+    /// A caller on this machine, where no token is configured.
     pub fn local(note: String) -> Self {
         let name = LOCAL.to_owned();
         Self {
@@ -69,7 +67,7 @@ impl Caller {
         }
     }
 
-    /// Whether they may ask for this.
+    /// Checks whether they may make this request.
     pub fn check(&self, method: &Method, path: &str) -> ApiResult<()> {
         let right = right_for(method, path);
         self.check_role(right.role)?;
@@ -82,7 +80,7 @@ impl Caller {
         }
     }
 
-    /// Whether their role is enough.
+    /// Checks whether their role suffices.
     pub fn check_role(&self, needed: Role) -> ApiResult<()> {
         if self.role >= needed {
             return Ok(());
@@ -90,7 +88,7 @@ impl Caller {
         Err(ApiError::role_too_low(&self.actor.name, self.role, needed))
     }
 
-    /// The same as a yes or no.
+    /// Whether [`Self::check`] passes.
     pub fn may(&self, method: &Method, path: &str) -> bool {
         self.check(method, path).is_ok()
     }
@@ -100,13 +98,13 @@ impl FromRequestParts<AdminState> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, ApiError> {
-        // The guard, or `wrap`, let them in; a path outside of both has no one.
+        // The guard or `wrap` has inserted the caller; paths outside of both have none.
         let caller = parts.extensions.get::<Self>().cloned();
         caller.ok_or_else(|| ApiError::unauthorized("sign in, or send a token"))
     }
 }
 
-/// What a client says of whoever acts.
+/// The note that a client sends about the caller.
 pub(super) fn note(headers: &HeaderMap) -> ApiResult<String> {
     let Some(value) = headers.get(NOTE_HEADER) else {
         return Ok(String::new());
@@ -114,7 +112,7 @@ pub(super) fn note(headers: &HeaderMap) -> ApiResult<String> {
     checked_note(std::str::from_utf8(value.as_bytes()).unwrap_or("\0"))
 }
 
-/// A note that the audit trail takes.
+/// Validates a note for the audit trail.
 pub fn checked_note(text: &str) -> ApiResult<String> {
     let note = text.trim();
     if note.len() > NOTE_BYTES_MAX || note.chars().any(char::is_control) {

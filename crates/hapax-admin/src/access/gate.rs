@@ -1,4 +1,4 @@
-//! What access remembers while the process runs: addresses that guess, and a key for forms where there is no token.
+//! The in-memory state of access control: addresses that guess tokens, and a form key for services without a token.
 
 use std::net::IpAddr;
 
@@ -15,14 +15,13 @@ use super::session::{self, COOKIE_NAME, Opened, cookie, form_token};
 use crate::api_error::{ApiError, ApiResult};
 use hapax_config::{Oidc, Token};
 
-/// The memory of the door. It is this process's own: another replica does not know of it.
+/// The in-memory state of access control. Each replica has a separate one.
 pub struct Gate {
     backoff: Backoff,
     form_key: hmac::Key,
 }
 
 impl Gate {
-    /// A gate that knows no one.
     pub fn new() -> Self {
         Self {
             backoff: Backoff::default(),
@@ -30,7 +29,7 @@ impl Gate {
         }
     }
 
-    /// The token with this value, for someone at this address.
+    /// The token with this value, for a caller at this address.
     pub(super) fn try_token<'a>(
         &self,
         access: &'a Access,
@@ -46,7 +45,7 @@ impl Gate {
             })
     }
 
-    /// A new session for anyone who has this token; its cookie's value.
+    /// Opens a session for the holder of this token, and returns the cookie's value.
     pub async fn sign_in(
         &self,
         access: &Access,
@@ -62,7 +61,7 @@ impl Gate {
         Ok(cookie)
     }
 
-    /// A new session for whoever the identity provider says this is; its cookie's value.
+    /// Opens a session for a user of the identity provider, and returns the cookie's value.
     pub async fn admit_user(&self, oidc: &Oidc, store: &dyn Backend, user: User) -> ApiResult<String> {
         let cookie = hex::encode(random());
         let opener = Opener::user(oidc, user);
@@ -93,7 +92,7 @@ impl Gate {
         }
     }
 
-    /// What forms carry where no one has to sign in.
+    /// The token that forms carry if sign-in is not required.
     pub fn local_form_token(&self) -> String {
         form_token(&self.form_key, b"local")
     }
@@ -101,7 +100,7 @@ impl Gate {
 
 pub(super) fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
-    // The library's generator does not fail once the process runs; zeroes here would be guessed, so nothing goes on.
+    // The library's generator does not fail once the process runs. Zeroes could be guessed, so the process aborts.
     if rand::fill(&mut bytes).is_err() {
         tracing::error!("the system has no randomness");
         std::process::abort();

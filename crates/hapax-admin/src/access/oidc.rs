@@ -1,8 +1,8 @@
-//! Signing in at an identity provider: OpenID Connect, by authorization code with PKCE.
+//! Sign-in with an identity provider: OpenID Connect, authorization code flow with PKCE.
 //!
-//! [`Attempt`] is what a browser holds between its two visits. [`IdentityProvider`] is the other side: where it is and
-//! which keys it signs with (`discovery`), and the calls to it. What a token says is believed once `jws` has checked its
-//! signature and `claims` for whom, by whom and for when it was made; `roles` makes a [`User`] of it.
+//! [`Attempt`] is the state that a browser holds between its two visits. [`IdentityProvider`] is the other side: its
+//! endpoints and signing keys (`discovery`), and the calls to it. A token is trusted once `jws` has verified its
+//! signature and `claims` its audience, issuer and validity; `roles` then turns it into a [`User`].
 
 mod attempt;
 mod call;
@@ -27,19 +27,19 @@ pub use discovery::IdentityProvider;
 use discovery::Known;
 pub(crate) use roles::User;
 
-/// What the provider sends back with the browser. Which of them are there is for the provider to say.
+/// The parameters that the provider sends back with the browser. Which ones are present depends on the provider.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Returned {
     code: String,
     state: String,
-    /// Who sends it back, where the provider says so.
+    /// The issuer, if the provider sends it.
     iss: Option<String>,
     error: Option<String>,
 }
 
 impl IdentityProvider {
-    /// Where to send a browser, and what it has to hold until it comes back.
+    /// The URL to redirect a browser to, and the state that it must keep until it returns.
     pub async fn begin(&self, oidc: &Oidc, next: &str) -> ApiResult<(String, Attempt)> {
         let known = self.known(oidc).await?;
         let attempt = Attempt::new(hex::encode(random()));
@@ -65,14 +65,14 @@ impl IdentityProvider {
         Ok((format!("{endpoint}{separator}{query}"), attempt))
     }
 
-    /// Who came back, and the page that they wanted.
+    /// The user who returned, and the page that they requested.
     pub async fn finish(
         &self,
         oidc: &Oidc,
         attempt: &Attempt,
         returned: &Returned,
     ) -> ApiResult<(User, String)> {
-        // First: nothing else of an address that someone else made up is looked at, or shown.
+        // First, so that nothing else of a forged URL is examined or shown.
         let next = attempt
             .next_of(&returned.state)
             .ok_or_else(ApiError::sign_in_stale)?;
@@ -99,7 +99,7 @@ impl IdentityProvider {
         Ok((user, next))
     }
 
-    /// Whose sessions end, by a token that the provider sends by itself (back-channel logout).
+    /// Reads a logout token that the provider sends (back-channel logout), and returns the sessions to end.
     pub async fn logged_out(&self, oidc: &Oidc, token: &str) -> ApiResult<LoggedOut> {
         let known = self.known(oidc).await?;
         let refused =
@@ -109,7 +109,8 @@ impl IdentityProvider {
         claims::check_logout_token(&claims, oidc, now()).map_err(refused)
     }
 
-    /// What a token says, once its signature is known to be the provider's. A key that is not known may be a new one.
+    /// The claims of a token with a valid signature. If the key is unknown, it may be new, so the keys are fetched
+    /// again.
     async fn verified(
         &self,
         oidc: &Oidc,
@@ -132,7 +133,7 @@ impl Known {
         self.caller.json(request).await
     }
 
-    /// What else the provider says of the user; nothing where it has no such place.
+    /// Further claims about the user; `None` if the provider has no UserInfo endpoint.
     async fn user_info(&self, tokens: &Tokens, id_token: &Value) -> ApiResult<Option<Value>> {
         let (Some(endpoint), Some(token)) = (&self.metadata.userinfo_endpoint, &tokens.access_token) else {
             return Ok(None);
@@ -141,7 +142,7 @@ impl Known {
             .map_err(|_| ApiError::sign_in_refused("the access token cannot be sent"))?;
         let request = Request::get(endpoint).header(AUTHORIZATION, bearer);
         let told: Value = self.caller.json(call::without_body(request)?).await?;
-        // An access token of someone else must not lend their roles.
+        // Another user's access token must not grant their roles.
         if told.get("sub") != id_token.get("sub") {
             return Err(ApiError::sign_in_refused(
                 "UserInfo is about somebody else than the ID token",
@@ -151,12 +152,12 @@ impl Known {
     }
 }
 
-/// In seconds.
+/// The current time in seconds.
 fn now() -> i64 {
     SystemClock::default().now().as_seconds()
 }
 
-/// What the provider gives for a code.
+/// The provider's response to a code.
 #[derive(Deserialize)]
 struct Tokens {
     id_token: String,
@@ -164,7 +165,7 @@ struct Tokens {
     access_token: Option<String>,
 }
 
-/// The code of an error, as far as it is one: an address can bring any text.
+/// An error code, if it looks like one: a URL can contain any string.
 fn code(error: &str) -> &str {
     let is_code = (1..=64).contains(&error.len())
         && error

@@ -1,4 +1,4 @@
-//! Who opened a session, and whether they would still be let in.
+//! Who opened a session, and whether they would still be admitted.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -16,29 +16,28 @@ const TOKEN_USE: &[u8] = b"hapax session 2";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Opener {
-    /// Someone with a token.
+    /// A caller with a token.
     Token {
-        /// Its name.
+        /// The token's name.
         name: String,
-        /// Its value under a key made of the cookie: a token that is changed ends its sessions, and who reads the store
-        /// can guess neither.
+        /// An HMAC of the token's value, keyed with the cookie: changing the token ends its sessions, and a reader of
+        /// the store can guess neither.
         proof: String,
-        /// What was typed at the login.
+        /// The note typed at login.
         note: String,
     },
-    /// Someone who signed in at the identity provider.
+    /// A user who signed in at the identity provider.
     User {
-        /// The provider.
         issuer: String,
-        /// What `[server.oidc]` was like: other settings may give another role, and end the session.
+        /// A fingerprint of `[server.oidc]`: changed settings could give another role, so they end the session.
         fingerprint: String,
-        /// Who, and what the provider said of them at that moment.
+        /// The user, as the provider described them at sign-in.
         user: User,
     },
 }
 
 impl Opener {
-    /// Someone with a token, who gets this cookie.
+    /// A caller with a token, who receives this cookie.
     pub(super) fn token(token: &Token, cookie: &str, note: String) -> Self {
         Self::Token {
             name: token.name.clone(),
@@ -47,7 +46,7 @@ impl Opener {
         }
     }
 
-    /// Someone who signed in at the identity provider.
+    /// A user who signed in at the identity provider.
     pub(super) fn user(oidc: &Oidc, user: User) -> Self {
         Self::User {
             issuer: oidc.issuer.clone(),
@@ -56,7 +55,7 @@ impl Opener {
         }
     }
 
-    /// Whether the identity provider has ended it.
+    /// Whether the identity provider has ended the session.
     pub(super) fn is_logged_out(&self, oidc: &Oidc, logged_out: &LoggedOut) -> bool {
         match self {
             Self::Token { .. } => false,
@@ -64,7 +63,7 @@ impl Opener {
         }
     }
 
-    /// Who that is now; none if the token, or what `[server.oidc]` says, has changed since.
+    /// The current caller; `None` if the token or `[server.oidc]` has changed since.
     pub(super) fn caller(&self, access: &Access, cookie: &str) -> Option<Caller> {
         let credential = Credential::Session(Secret::new(cookie));
         match self {
@@ -88,7 +87,7 @@ impl Opener {
         }
     }
 
-    /// Whether both are the same token, or the same user.
+    /// Whether both are the same token or the same user.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Token { name: one, .. }, Self::Token { name: other, .. }) => one == other,

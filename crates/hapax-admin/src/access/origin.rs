@@ -1,4 +1,4 @@
-//! Where a request comes from: the name it was sent to, and the web page that sent it.
+//! The origin of a request: the host name it was sent to, and the web page that sent it.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use super::Access;
 use crate::api_error::ApiError;
 
 impl Access {
-    /// Without a token: the `Host` must be a name of this machine.
+    /// Without a token, the `Host` must be a name of this machine.
     pub fn check_host(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         let host = text(headers, HOST.as_str()).unwrap_or_default();
         let name = host_name(host);
@@ -32,7 +32,7 @@ impl Access {
     }
 }
 
-/// A browser says where a request comes from; other clients send neither header.
+/// Browsers report the origin of a request; other clients send neither header.
 pub fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     let host = text(headers, HOST.as_str()).unwrap_or_default();
     let foreign = match (text(headers, "sec-fetch-site"), text(headers, ORIGIN.as_str())) {
@@ -48,7 +48,7 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// Whether the page that sent the request was loaded over TLS, as far as the browser says.
+/// Whether the page that sent the request was loaded over TLS, according to the browser.
 pub fn is_from_https(headers: &HeaderMap) -> bool {
     text(headers, ORIGIN.as_str()).is_some_and(|origin| origin.starts_with("https://"))
 }

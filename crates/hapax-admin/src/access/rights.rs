@@ -1,22 +1,22 @@
-//! What each role may do, and what a caller needs all sources for: the one table. Pages, forms and the API are all
-//! looked up in it, the OpenAPI document shows it as `x-role`, and so does the reference page.
+//! The one table of what each role may do, and which requests require all sources. It applies to pages, forms and the
+//! API, and the OpenAPI document (`x-role`) and the reference page show it.
 //!
-//! What is not in it fails closed: looking takes `read`, and a change takes `admin` and all sources.
+//! Requests that are not in it fail closed: a read requires `read`, and a change requires `admin` and all sources.
 
 use http::Method;
 
 use hapax_config::Role;
 
-/// How far something reaches.
+/// The scope of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// The caller's sources: what is asked is narrowed to them.
+    /// The caller's sources: the result is limited to them.
     Sources,
-    /// The whole service: it cannot be narrowed.
+    /// The whole service: the request cannot be limited to sources.
     Whole,
 }
 
-/// What someone needs.
+/// What a request requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Right {
     pub role: Role,
@@ -33,9 +33,9 @@ const fn right(role: Role, reach: Reach) -> Right {
     Right { role, reach }
 }
 
-/// Method, path, what it takes. Paths of the API begin after `/api/v1`.
+/// Method, path, and what the request requires. Paths of the API are relative to `/api/v1`.
 pub const RIGHTS: [(&str, &str, Right); 30] = [
-    // What operators did is not kept by source.
+    // The audit trail is not kept by source.
     ("GET", "/audit", right(Role::Read, Reach::Whole)),
     ("GET", "/audit/verify", right(Role::Read, Reach::Whole)),
     ("POST", "/login", READ),
@@ -57,24 +57,25 @@ pub const RIGHTS: [(&str, &str, Right); 30] = [
     ("POST", "/destinations/{name}/resume", OPERATE),
     ("POST", "/outbox/{name}/{id}/retry", OPERATE),
     ("POST", "/outbox/{name}/rows/{id}/retry", OPERATE),
-    // Saved searches are everyone's, under names that are unique for all.
+    // Saved searches are shared, and their names are unique across all sources.
     ("PUT", "/searches/{name}", OPERATE_WHOLE),
     ("DELETE", "/searches/{name}", OPERATE_WHOLE),
     ("POST", "/searches", OPERATE_WHOLE),
     ("POST", "/searches/delete", OPERATE_WHOLE),
     ("POST", "/alerts/test", OPERATE_WHOLE),
-    // What makes an event take effect again without a trace of the first one, and what opens a door.
+    // Requests that let an event take effect again without a trace of the first one, and requests that accept a
+    // secret.
     ("DELETE", "/ledger/{source}/{*event_id}", ADMIN),
     ("POST", "/ledger/forget", ADMIN),
     ("POST", "/sources/{name}/registration", ADMIN),
-    // What cannot be undone.
+    // Requests that cannot be undone.
     ("POST", "/erasures", ADMIN),
 ];
 
-/// What this request takes.
+/// What this request requires.
 pub(crate) fn right_for(method: &Method, path: &str) -> Right {
     let path = path.strip_prefix("/api/v1").unwrap_or(path);
-    // `HEAD` is answered as `GET` is.
+    // `HEAD` is handled like `GET`.
     let name = if method == Method::HEAD {
         "GET"
     } else {
@@ -90,7 +91,7 @@ pub(crate) fn right_for(method: &Method, path: &str) -> Right {
     }
 }
 
-/// Whether a path is one of a pattern, segment by segment, as the router has it.
+/// Whether a path matches a pattern, segment by segment, as in the router.
 fn fits(pattern: &str, path: &str) -> bool {
     let mut segments = path.split('/');
     for expected in pattern.split('/') {

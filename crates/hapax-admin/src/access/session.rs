@@ -1,8 +1,8 @@
-//! Sessions: what a browser holds instead of a token, in the cookie `hapax_session`.
+//! Sessions: what a browser holds in place of a token, in the cookie `hapax_session`.
 //!
-//! The cookie is random. The store keeps the session under the cookie's SHA-256, among what is kept for sources, under
-//! the name of a source that cannot be: every replica finds it, and who signs out anywhere is out everywhere. It is
-//! looked up for each request; a store that cannot be asked answers 503, never "still valid".
+//! The cookie is random. The store keeps the session under the cookie's SHA-256, as source state of a source name
+//! that cannot exist: every replica finds it, and signing out on one replica signs out on all. The session is looked
+//! up for every request. If the store cannot be read, the response is 503, never "still valid".
 
 use std::time::Duration;
 
@@ -18,53 +18,49 @@ use super::opener::Opener;
 use super::{Access, Caller};
 use crate::api_error::ApiResult;
 
-/// The cookie.
+/// The name of the cookie.
 pub const COOKIE_NAME: &str = "hapax_session";
-/// How long a session lasts at most.
+/// Maximum lifetime of a session.
 pub const SESSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
-/// How long it lasts without a request.
+/// Maximum lifetime without a request.
 const IDLE_LIFE: Duration = Duration::from_secs(2 * 60 * 60);
-/// How often it is written down that it is in use, at most.
+/// Minimum time between updates of the last use.
 const SEEN_EVERY: Duration = Duration::from_secs(60);
-/// Sessions that are kept; one more ends the one that would have ended first.
+/// Maximum number of sessions. Beyond it, the one that expires first is ended.
 const SESSIONS_MAX: usize = 10_000;
-/// Whose they are, for the store: no source has a space in its name.
+/// The source name they are stored under. No source has a space in its name.
 const KEPT_AS: &str = "hapax sessions";
 
 const FORM_USE: &[u8] = b"hapax form 2";
 
-/// What the store keeps.
+/// A session as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// Who opened it.
     opener: Opener,
-    /// When it was last seen, to the minute.
+    /// When it was last used, to the minute.
     seen_at: Timestamp,
-    /// When it ends, whatever happens.
+    /// When it ends at the latest.
     expires_at: Timestamp,
 }
 
-/// Names one session.
+/// Identifies one session.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The SHA-256 of its cookie.
     key: String,
-    /// Whose it is.
     opener: Opener,
 }
 
-/// A session that is valid.
+/// A valid session.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// Whose it is.
     pub caller: Caller,
-    /// What every form of its pages must carry.
+    /// The token that every form of its pages must carry.
     pub csrf: String,
-    /// Which it is.
     pub session: Session,
 }
 
-/// Keeps a new session.
+/// Stores a new session.
 pub(super) async fn open(store: &dyn Backend, cookie: &str, opener: Opener, now: Timestamp) -> ApiResult<()> {
     make_room(store, now).await?;
     let kept = Kept {
@@ -75,7 +71,7 @@ pub(super) async fn open(store: &dyn Backend, cookie: &str, opener: Opener, now:
     Ok(store.put_source_state(kept.state(&key(cookie))).await?)
 }
 
-/// The session of a cookie, unless it is over, or what opened it is not what it was. It is in use now.
+/// The session of a cookie, unless it has ended or its token or `[server.oidc]` has changed. Marks it as used.
 pub(super) async fn find(
     access: &Access,
     store: &dyn Backend,
@@ -88,7 +84,7 @@ pub(super) async fn find(
     let key = key(cookie);
     if now.since(kept.seen_at) >= SEEN_EVERY {
         kept.seen_at = now;
-        // Taken and put in one step: who signs out at this moment stays out.
+        // One atomic step, so that a session that ends at this moment stays ended.
         if !store
             .take_source_state(&kept_as(), &key, Some(kept.state(&key)))
             .await?
@@ -106,7 +102,7 @@ pub(super) async fn find(
     }))
 }
 
-/// The same without a word about its use: a page that is left open keeps no one signed in.
+/// The same without marking it as used: a page that is left open does not keep a session alive.
 pub(super) async fn look(
     access: &Access,
     store: &dyn Backend,
@@ -135,7 +131,7 @@ impl Session {
     }
 }
 
-/// Ends every session whose opener this is true of.
+/// Ends every session with a matching opener.
 pub(super) async fn end_where(store: &dyn Backend, ends: impl Fn(&Opener) -> bool) -> ApiResult<()> {
     for (key, kept) in all(store).await? {
         if ends(&kept.opener) {
@@ -158,7 +154,7 @@ impl Kept {
         }
     }
 
-    /// None for what another version wrote: whoever has it signs in again.
+    /// `None` if another version wrote it: the user must sign in again.
     fn read(state: &SourceState) -> Option<Self> {
         serde_json::from_slice(&state.value).ok()
     }
@@ -173,7 +169,7 @@ async fn all(store: &dyn Backend) -> ApiResult<Vec<(String, Kept)>> {
         .collect())
 }
 
-/// Deletes those that are over, and the oldest where there are too many.
+/// Deletes ended sessions, and the oldest if there are too many.
 async fn make_room(store: &dyn Backend, now: Timestamp) -> ApiResult<()> {
     let mut sessions = all(store).await?;
     sessions.sort_by_key(|(_, kept)| (kept.is_open(now), kept.expires_at));
@@ -193,7 +189,7 @@ fn key(cookie: &str) -> String {
     hex::encode(digest(&SHA256, cookie.as_bytes()))
 }
 
-/// What a form must carry, for a session or for anyone who is let in without one.
+/// The token that a form must carry, for a session or for callers without one.
 pub(super) fn form_token(key: &hmac::Key, whose: &[u8]) -> String {
     let mut context = hmac::Context::with_key(key);
     context.update(FORM_USE);
@@ -201,7 +197,7 @@ pub(super) fn form_token(key: &hmac::Key, whose: &[u8]) -> String {
     hex::encode(context.sign())
 }
 
-/// The value of one of the request's cookies.
+/// The value of a cookie in the request.
 pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(COOKIE).iter();
     all.filter_map(|line| line.to_str().ok())

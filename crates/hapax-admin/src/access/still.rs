@@ -1,4 +1,4 @@
-//! Answers without an end: they end once whoever gets them would not be let in again.
+//! Open-ended responses: they end once the caller would no longer be admitted.
 
 use std::time::Duration;
 
@@ -11,30 +11,28 @@ use super::{Access, Caller, session};
 use crate::api_error::{ApiError, ApiResult};
 use crate::state::AdminState;
 
-/// How often it is looked at.
+/// How often admission is checked.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// What let someone in.
+/// The credential that admitted a caller.
 #[derive(Clone, Debug)]
 pub(super) enum Credential {
-    /// Nothing: there is no token, and they are on this machine.
+    /// None: no token is configured, and the caller is on this machine.
     None,
-    /// This token.
     Token(Secret),
-    /// The session of this cookie.
     Session(Secret),
 }
 
-/// Someone who may get an answer without an end.
+/// A caller of an open-ended response.
 pub struct StillAdmitted {
     caller: Caller,
-    /// Not narrowed: what is narrowed does not hear of a reload.
+    /// Not narrowed, because a narrowed state does not follow reloads.
     state: AdminState,
 }
 
 impl StillAdmitted {
-    /// Ends once they are not let in any more, or may see something else: they signed out on any replica, their session
-    /// ended, or their token was changed.
+    /// Completes once the caller is no longer admitted or their rights have changed: they signed out on any replica,
+    /// their session ended, or their token changed.
     pub async fn ends(self) {
         loop {
             sleep(CHECK_EVERY).await;
@@ -42,7 +40,7 @@ impl StillAdmitted {
             let store = &**self.state.engine.store();
             match access.again(store, &self.caller.credential).await {
                 Ok(Some(now)) if now.role == self.caller.role && now.visible == self.caller.visible => {}
-                // A store that cannot be asked lets no one in, so that no one stays in either.
+                // If the store cannot be read, no one is admitted, so no one stays admitted either.
                 Ok(_) | Err(_) => return,
             }
         }
@@ -60,7 +58,7 @@ impl FromRequestParts<AdminState> for StillAdmitted {
 }
 
 impl Access {
-    /// Who someone would be that came again with the same.
+    /// The caller that the same credential would admit now.
     async fn again(&self, store: &dyn Backend, credential: &Credential) -> ApiResult<Option<Caller>> {
         match credential {
             Credential::None => Ok(self.is_open().then(|| Caller::local(String::new()))),

@@ -1,4 +1,4 @@
-//! Which token a caller has: compared with every one there is, in the same time whether it is right or wrong.
+//! Finds the token of a caller in constant time: it is compared with every token, right or wrong.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
@@ -9,10 +9,10 @@ use hapax_config::Token;
 impl Access {
     /// The token with this value.
     pub(super) fn token_of(&self, given: &[u8]) -> Option<&Token> {
-        // Digests have one length, so that the time tells nothing of a token's length either.
+        // Digests have the same length, so that the timing does not reveal a token's length either.
         let given = digest(&SHA256, given);
         let mut found = None;
-        // No early exit: which token was right, and whether one was, must not show in the time.
+        // No early exit: the timing must not reveal which token matched, or whether one did.
         for token in &self.tokens {
             let known = digest(&SHA256, token.token.expose().as_bytes());
             let is_equal = verify_slices_are_equal(given.as_ref(), known.as_ref()).is_ok();
@@ -21,7 +21,7 @@ impl Access {
         found
     }
 
-    /// The token that is called this.
+    /// The token with this name.
     pub(super) fn token_named(&self, name: &str) -> Option<&Token> {
         self.tokens.iter().find(|token| token.name == name)
     }

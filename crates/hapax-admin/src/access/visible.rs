@@ -1,7 +1,7 @@
-//! Which sources a caller sees, and the service narrowed to them.
+//! The sources that a caller sees, and the service limited to them.
 //!
-//! Handlers and pages do not ask: [`Narrowed`] hands them a state whose configuration holds nothing else, and the few
-//! functions that read the store by something other than a source ask `state.visible`.
+//! Handlers and pages do not check this themselves: [`Narrowed`] gives them a state with only these sources in its
+//! configuration. The few functions that read the store by something other than a source check `state.visible`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::api_error::{ApiError, ApiResult};
 use crate::state::{AdminState, DestinationSettings, Settings};
 use hapax_delivery::outbox::is_outbox;
 
-/// The sources that someone sees.
+/// The sources that a caller sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VisibleSources {
-    /// Every one, and what belongs to none.
+    /// All sources, and data that belongs to none.
     All,
-    /// These alone.
+    /// Only these.
     Only(Arc<BTreeSet<SourceName>>),
 }
 
@@ -33,12 +33,12 @@ impl From<Option<BTreeSet<SourceName>>> for VisibleSources {
 }
 
 impl VisibleSources {
-    /// Whether it sees everything.
+    /// Whether all sources are visible.
     pub const fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
 
-    /// Whether it sees a source.
+    /// Whether a source is visible.
     pub fn sees(&self, source: &str) -> bool {
         match self {
             Self::All => true,
@@ -46,7 +46,7 @@ impl VisibleSources {
         }
     }
 
-    /// Their names, for a message.
+    /// Their names, for error messages.
     pub fn words(&self) -> String {
         match self {
             Self::All => "every source".to_owned(),
@@ -57,7 +57,7 @@ impl VisibleSources {
         }
     }
 
-    /// Narrows a query for a search, whose results are looked through once more where a caller sees several sources.
+    /// Narrows a search query. If the caller sees several sources, the results must also be filtered.
     pub fn narrow(&self, mut query: EventQuery) -> ApiResult<EventQuery> {
         match (self, &query.source) {
             (Self::Only(sources), Some(named)) if !sources.contains(named) => return Err(self.refuse(named)),
@@ -67,7 +67,8 @@ impl VisibleSources {
         Ok(query)
     }
 
-    /// Narrows a query that has to name one source: for a job, which others drive, or a search by what is in events.
+    /// Narrows a query that must name one source: for a job, which runs without the caller, or a search by event
+    /// contents.
     pub fn narrow_to_one(&self, query: EventQuery) -> ApiResult<EventQuery> {
         let query = self.narrow(query)?;
         if self.is_all() || query.source.is_some() {
@@ -95,7 +96,7 @@ impl FromRequestParts<AdminState> for Narrowed {
 
     async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, ApiError> {
         let caller = parts.extensions.get::<Caller>();
-        // Whoever was not let in sees nothing.
+        // A caller that was not admitted sees nothing.
         let visible = caller.map_or_else(
             || VisibleSources::Only(Arc::default()),
             |caller| caller.visible.clone(),
@@ -117,8 +118,8 @@ impl AdminState {
 }
 
 impl Settings {
-    /// What the configuration says of these sources. A destination belongs to them if no one else delivers to it: its
-    /// figures are not kept by source.
+    /// The configuration of these sources. It includes a destination only if no other source delivers to it, because
+    /// the figures of a destination are not kept by source.
     fn narrowed(&self, visible: &VisibleSources) -> Self {
         let mut settings = self.clone();
         settings.sources.retain(|source| visible.sees(&source.name));

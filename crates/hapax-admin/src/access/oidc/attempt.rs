@@ -1,8 +1,8 @@
-//! One attempt to sign in: what binds the browser that comes back to the one that went.
+//! One sign-in attempt: binds the returning browser to the one that left.
 //!
-//! The browser holds one random secret in a cookie of ten minutes. State, nonce and PKCE verifier are derived from it, so
-//! that nothing is stored for strangers, and every replica can take the browser back. It counts once, because the
-//! provider takes each code once, and only for the verifier that it began with.
+//! The browser holds one random secret in a cookie for ten minutes. State, nonce and PKCE verifier are derived from
+//! it, so that nothing is stored for unknown visitors, and any replica can complete the sign-in. It works only once,
+//! because the provider accepts each code once, and only with the verifier that it was requested with.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
@@ -10,14 +10,14 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// How long someone may take to sign in at the provider.
+/// How long a sign-in at the provider may take.
 pub const ATTEMPT_LIFE_SECONDS: u32 = 600;
-/// The longest page that is come back to: it travels in an address.
+/// Maximum length of the page to return to: it is part of a URL.
 const NEXT_BYTES_MAX: usize = 512;
-/// Letters of the secret.
+/// Length of the secret.
 const SECRET_BYTES: usize = 64;
 
-/// What the browser holds.
+/// The secret that the browser holds.
 pub struct Attempt {
     secret: String,
 }
@@ -27,7 +27,7 @@ impl Attempt {
         Self { secret }
     }
 
-    /// The attempt of a cookie.
+    /// The attempt from a cookie.
     pub fn of_cookie(value: &str) -> Option<Self> {
         (value.len() == SECRET_BYTES).then(|| Self::new(value.to_owned()))
     }
@@ -37,13 +37,13 @@ impl Attempt {
         &self.secret
     }
 
-    /// The state, which brings the wanted page back.
+    /// The `state` parameter, which contains the page to return to.
     pub(super) fn state(&self, next: &str) -> String {
         let next = if next.len() <= NEXT_BYTES_MAX { next } else { "/" };
         format!("{}.{}", self.derive("state", next), URL_SAFE_NO_PAD.encode(next))
     }
 
-    /// The page in a state of this attempt; none for any other.
+    /// The page in the `state` of this attempt; `None` if the state is not from this attempt.
     pub(super) fn next_of(&self, state: &str) -> Option<String> {
         let (tag, next) = state.split_once('.')?;
         let next = String::from_utf8(URL_SAFE_NO_PAD.decode(next).ok()?).ok()?;
@@ -51,17 +51,17 @@ impl Attempt {
         Some(next)
     }
 
-    /// What the ID token has to bring back.
+    /// The nonce that the ID token must contain.
     pub(super) fn nonce(&self) -> String {
         self.derive("nonce", "")
     }
 
-    /// What proves to the provider that whoever brings the code is who asked for it.
+    /// The PKCE verifier: proves to the provider that the code is redeemed by the client that requested it.
     pub(super) fn verifier(&self) -> String {
         self.derive("verifier", "")
     }
 
-    /// What the provider is told of the verifier beforehand.
+    /// The PKCE challenge, which the provider receives in advance.
     pub(super) fn challenge(&self) -> String {
         URL_SAFE_NO_PAD.encode(digest(&SHA256, self.verifier().as_bytes()))
     }

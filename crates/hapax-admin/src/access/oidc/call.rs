@@ -1,4 +1,4 @@
-//! Calls to the identity provider: bounded in time and size. Redirects are not followed.
+//! Calls to the identity provider, limited in time and size. Redirects are not followed.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -23,17 +23,17 @@ use hapax_config::{Oidc, shown_url};
 use hapax_outbound::client::Client;
 use hapax_telemetry::chain;
 
-/// How long one call may take, connection and all.
+/// Timeout of one call, including the connection.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer that is read; the keys of large providers take tens of kilobytes.
+/// Maximum size of a response. The keys of large providers take tens of kilobytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
-/// Calls the provider.
+/// A client for calls to the provider.
 #[derive(Clone)]
 pub(super) struct Caller(Client);
 
 impl Caller {
-    /// One that also believes the authorities in a file.
+    /// A client that also trusts the certificate authorities in a file.
     pub(super) fn new(client: &Client, ca: Option<&Path>) -> ApiResult<Self> {
         let Some(path) = ca else {
             return Ok(Self(client.clone()));
@@ -50,12 +50,12 @@ impl Caller {
         client.map(Self).map_err(|error| unusable(&error))
     }
 
-    /// What the provider answers at an address.
+    /// Fetches a URL.
     pub(super) async fn get<T: DeserializeOwned>(&self, url: &str) -> ApiResult<T> {
         self.json(without_body(Request::get(url))?).await
     }
 
-    /// What the provider answers.
+    /// Sends a request and parses the JSON response.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> ApiResult<T> {
         let shown = shown_url(request.uri());
         let unavailable = |why: String| ApiError::provider_unavailable(format!("{shown} {why}"));
@@ -81,7 +81,7 @@ impl Caller {
     }
 }
 
-/// A code that is not taken is about this sign-in; anything else is about the provider, or our settings.
+/// A refused code concerns only this sign-in; any other error concerns the provider or the settings.
 fn refusal(shown: &str, status: StatusCode, body: &[u8]) -> ApiError {
     #[derive(Deserialize)]
     struct Refusal {
@@ -99,7 +99,7 @@ fn refusal(shown: &str, status: StatusCode, body: &[u8]) -> ApiError {
     ApiError::provider_unavailable(detail)
 }
 
-/// The exchange of a code for tokens.
+/// The request that exchanges a code for tokens.
 pub(super) fn token_request(
     oidc: &Oidc,
     metadata: &Metadata,

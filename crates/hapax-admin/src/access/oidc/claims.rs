@@ -1,26 +1,27 @@
-//! What a genuine token has to say before it is believed: made by our provider, for us, for now, and for this sign-in.
+//! The checks on a token with a valid signature: issued by our provider, for this client, valid now, and for this
+//! sign-in.
 
 use serde_json::Value;
 
 use hapax_config::Oidc;
 
-/// How far clocks may differ, in seconds.
+/// Tolerated clock difference, in seconds.
 const LEEWAY_SECONDS: i64 = 60;
-/// The longest id of a user, by the specification.
+/// Maximum length of a user's id, from the specification.
 const SUBJECT_BYTES_MAX: usize = 255;
 /// The event that makes a token a logout token.
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
-/// Whose sessions end.
+/// The sessions that a logout ends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LoggedOut {
     /// One session at the provider.
     pub sid: Option<String>,
-    /// All of a user.
+    /// All sessions of a user.
     pub subject: Option<String>,
 }
 
-/// Whether an ID token is for this sign-in.
+/// Checks that an ID token is for this sign-in.
 pub(super) fn check_id_token(claims: &Value, oidc: &Oidc, nonce: &str, now: i64) -> Result<(), String> {
     check_parties(claims, oidc)?;
     check_time(claims, now)?;
@@ -33,7 +34,7 @@ pub(super) fn check_id_token(claims: &Value, oidc: &Oidc, nonce: &str, now: i64)
     }
 }
 
-/// Whom a logout token signs out.
+/// Checks a logout token, and returns the sessions to end.
 pub(super) fn check_logout_token(claims: &Value, oidc: &Oidc, now: i64) -> Result<LoggedOut, String> {
     check_parties(claims, oidc)?;
     check_time(claims, now)?;
@@ -41,7 +42,7 @@ pub(super) fn check_logout_token(claims: &Value, oidc: &Oidc, now: i64) -> Resul
     if !is_event.is_some_and(Value::is_object) {
         return Err(format!("its `events` do not have `{LOGOUT_EVENT}`"));
     }
-    // An ID token has one: it must not sign anyone out.
+    // ID tokens have a nonce; they must not sign anyone out.
     if claims.get("nonce").is_some() {
         return Err("it has a `nonce`".to_owned());
     }

@@ -1,7 +1,7 @@
-//! What is known of the identity provider: where its endpoints are, and which keys it signs with.
+//! The identity provider's metadata: its endpoints and signing keys.
 //!
-//! It is asked when someone signs in, never at the start: the service runs without it. What it said counts for ten
-//! minutes, so that another description and withdrawn keys are noticed; a key that is not known is looked for at once.
+//! It is fetched when a user signs in, never at startup: the service runs without it. It is cached for ten minutes,
+//! so that new metadata and withdrawn keys are noticed. An unknown key triggers a fetch at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::api_error::{ApiError, ApiResult};
 use hapax_config::{Oidc, secure_url};
 use hapax_outbound::client::Client;
 
-/// How long what it said counts.
+/// How long the metadata is cached.
 const KEPT_FOR: Duration = Duration::from_secs(600);
-/// How often it is asked again because of a key that is not known: anyone can make one up.
+/// Minimum time between fetches for unknown keys, because anyone can make up a key.
 const NEW_KEYS_EVERY: Duration = Duration::from_secs(30);
 
-/// The other side of every sign-in.
+/// The client side of every sign-in.
 pub struct IdentityProvider {
     client: Client,
-    /// Held during the calls: who comes meanwhile waits for the same answer.
+    /// Locked during the calls, so that concurrent sign-ins wait for the same response.
     known: Mutex<Option<Known>>,
 }
 
-/// What it said.
+/// The cached metadata and keys.
 #[derive(Clone)]
 pub(super) struct Known {
     discovery_url: Uri,
@@ -37,11 +37,11 @@ pub(super) struct Known {
     pub(super) metadata: Arc<Metadata>,
     pub(super) keys: Arc<Vec<Jwk>>,
     fetched_at: Instant,
-    /// When it was last asked because of a key that was not known.
+    /// When it was last fetched because of an unknown key.
     sought_at: Option<Instant>,
 }
 
-/// How it describes itself, as far as that is used.
+/// The fields of the provider's metadata that are used.
 #[derive(Deserialize)]
 pub(super) struct Metadata {
     issuer: String,
@@ -57,7 +57,7 @@ pub(super) struct Metadata {
 }
 
 impl IdentityProvider {
-    /// One that nothing is known of yet.
+    /// With nothing cached yet.
     pub fn new(client: Client) -> Self {
         Self {
             client,
@@ -65,7 +65,7 @@ impl IdentityProvider {
         }
     }
 
-    /// What it says, not older than ten minutes.
+    /// The metadata, at most ten minutes old.
     pub(super) async fn known(&self, oidc: &Oidc) -> ApiResult<Known> {
         let mut known = self.known.lock().await;
         let counts = |known: &&Known| {
@@ -78,7 +78,7 @@ impl IdentityProvider {
         Ok(known.insert(fetched).clone())
     }
 
-    /// The same with the keys that it has now, unless it was asked for them just before.
+    /// The metadata with current keys, unless they were fetched just before.
     pub(super) async fn with_new_keys(&self, oidc: &Oidc, before: &Known) -> ApiResult<Known> {
         let mut known = self.known.lock().await;
         let now = Instant::now();
@@ -115,7 +115,7 @@ impl IdentityProvider {
 }
 
 impl Metadata {
-    /// Whether it is the provider that is configured, and nothing goes to it in plain text.
+    /// Checks that this is the configured provider, and that nothing is sent to it unencrypted.
     fn check(&self, oidc: &Oidc) -> ApiResult<()> {
         if self.issuer != oidc.issuer {
             return Err(ApiError::provider_unavailable(format!(
@@ -134,7 +134,7 @@ impl Metadata {
         }
     }
 
-    /// Whether the secret goes into a header; the form is for those that say that they take nothing else.
+    /// Whether the secret is sent in a header. Providers that list only other methods receive it in the form.
     pub(super) fn takes_basic(&self) -> bool {
         let methods = self.token_endpoint_auth_methods_supported.as_ref();
         methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"))
@@ -142,7 +142,7 @@ impl Metadata {
 }
 
 impl Known {
-    /// Whether this provider sent the browser back, and not another one that has mixed in (RFC 9207).
+    /// Checks that the configured provider sent the browser back, and not another one (mix-up attack, RFC 9207).
     pub(super) fn check_sender(&self, oidc: &Oidc, sender: Option<&str>) -> ApiResult<()> {
         match sender {
             None if !self.metadata.authorization_response_iss_parameter_supported => Ok(()),

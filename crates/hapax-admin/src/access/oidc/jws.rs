@@ -1,7 +1,7 @@
-//! Signatures of tokens: a compact JWS, checked with the keys that the provider publishes.
+//! Token signatures: compact JWS, verified with the keys that the provider publishes.
 //!
-//! A token names its key and its algorithm; the key decides whether they fit. Nothing but public keys is known here, so
-//! that neither `none` nor an HMAC under a public key is ever a signature.
+//! A token names its key and its algorithm, and the key decides whether they fit. Only public keys are used here, so
+//! that neither `none` nor an HMAC with a public key is ever accepted as a signature.
 
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
@@ -12,9 +12,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The longest token.
+/// Maximum length of a token.
 const TOKEN_BYTES_MAX: usize = 32 * 1024;
-/// Keys that are kept of a provider.
+/// Maximum number of keys of a provider.
 const KEYS_MAX: usize = 64;
 
 /// Why a token is not accepted.
@@ -28,14 +28,14 @@ pub(super) enum Error {
     Signature,
 }
 
-/// Keys as a provider publishes them.
+/// A key set as a provider publishes it.
 #[derive(Deserialize)]
 pub(super) struct KeySet {
     keys: Vec<Value>,
 }
 
 impl KeySet {
-    /// Those that can be read; others are of kinds that are not used here.
+    /// The keys that can be parsed; the others are of types that are not used here.
     pub(super) fn into_keys(self) -> Vec<Jwk> {
         let keys = self.keys.into_iter().take(KEYS_MAX);
         keys.filter_map(|key| serde_json::from_value(key).ok()).collect()
@@ -63,12 +63,12 @@ struct Header {
     alg: String,
     #[serde(default)]
     kid: Option<String>,
-    /// Extensions that must be understood. None is.
+    /// Extensions that must be understood. None is supported.
     #[serde(default)]
     crit: Option<Value>,
 }
 
-/// What a token says, if one of the keys signed it.
+/// The claims of a token, if one of the keys signed it.
 pub(super) fn verify(token: &str, keys: &[Jwk]) -> Result<Value, Error> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(Error::Unreadable);
@@ -106,7 +106,7 @@ impl Jwk {
             && (header.kid.is_none() || self.kid == header.kid)
     }
 
-    /// Only for an algorithm that fits.
+    /// Must only be called with an algorithm that fits.
     fn verifies(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> bool {
         let number = |text: &str| URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
         let rsa = RsaPublicKeyComponents {
@@ -157,7 +157,7 @@ mod tests {
 
     fn rsa(padding: &'static dyn RsaEncoding) -> (Value, impl Fn(&[u8]) -> Vec<u8>) {
         let pair = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
-        // The modulus, behind the heads of its sequence and of the number.
+        // The modulus, after the headers of its sequence and of the integer.
         let modulus = encode(&pair.public_key().as_ref()[9..265]);
         let key = json!({"kty": "RSA", "n": modulus, "e": "AQAB"});
         (key, move |message| {

@@ -1,4 +1,4 @@
-//! From what the provider says of a user to what they may do here.
+//! Maps the provider's claims about a user to a role and sources.
 
 use std::collections::BTreeSet;
 
@@ -11,30 +11,29 @@ use crate::access::NOTE_BYTES_MAX;
 use crate::api_error::{ApiError, ApiResult};
 use hapax_config::{Claim, Oidc, Role};
 
-/// The value of the sources claim that stands for every source.
+/// The value of the sources claim that means all sources.
 const EVERY_SOURCE: &str = "*";
-/// Values of a claim that a refusal quotes.
+/// Maximum number of claim values quoted in a refusal.
 const QUOTED_MAX: usize = 8;
-/// Where a name for people is, the best first. Any of them may change: none is an identity.
+/// Claims with a display name, best first. Any of them may change, so none is an identity.
 const NAMES: [&str; 3] = ["preferred_username", "email", "name"];
 
-/// Someone who signed in at the provider.
+/// A user who signed in at the provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Their id there, which never changes.
+    /// Their id at the provider, which never changes.
     pub subject: String,
-    /// Their session there, where the provider has such.
+    /// Their session at the provider, if it reports one.
     pub sid: Option<String>,
-    /// What people call them.
+    /// Their display name.
     pub note: String,
-    /// What they may do.
     pub role: Role,
-    /// Which sources they see; all of them if it says nothing.
+    /// The sources they see; `None` means all.
     pub sources: Option<BTreeSet<SourceName>>,
 }
 
 impl User {
-    /// Whether the provider has ended their session: this one, or where it does not say which, all of theirs.
+    /// Whether the provider has ended their session: this one, or all of theirs if it does not say which.
     pub fn is_logged_out(&self, logged_out: &LoggedOut) -> bool {
         let is_theirs = |subject: &String| *subject == self.subject;
         match &logged_out.sid {
@@ -44,7 +43,7 @@ impl User {
     }
 }
 
-/// Whether the ID token alone says what is needed.
+/// Whether the ID token contains all required claims.
 pub(super) fn is_whole(oidc: &Oidc, id_token: &Value) -> bool {
     let mut needed = [Some(&oidc.role_claim), oidc.sources_claim.as_ref()]
         .into_iter()
@@ -52,7 +51,7 @@ pub(super) fn is_whole(oidc: &Oidc, id_token: &Value) -> bool {
     needed.all(|claim| claim.find(id_token).is_some())
 }
 
-/// The user of an ID token, with what UserInfo adds. Who has no role is refused.
+/// The user of an ID token, supplemented by UserInfo. A user without a role is refused.
 pub(super) fn user(oidc: &Oidc, id_token: &Value, user_info: &Value) -> ApiResult<User> {
     let text = |name: &str| id_token.get(name).and_then(Value::as_str).map(str::to_owned);
     let subject = text("sub").unwrap_or_default();
@@ -118,7 +117,7 @@ fn quoted(values: &[String]) -> String {
     }
 }
 
-/// A note that the audit trail takes.
+/// Shortens a name to a valid note for the audit trail.
 fn shortened(name: &str) -> String {
     let mut name: String = name.chars().filter(|letter| !letter.is_control()).collect();
     while name.len() > NOTE_BYTES_MAX {
