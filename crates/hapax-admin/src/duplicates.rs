@@ -1,6 +1,6 @@
-//! `GET stats/duplicates`: which senders repeat themselves, how late, and whether their ids can be trusted.
+//! `GET stats/duplicates`: which sources send duplicates, how late, and whether their ids are reliable.
 //!
-//! Counts are the traffic of all processes. The figures of single ids are asked of the ledger, so that they are exact.
+//! Counts come from the traffic of all processes. Figures of single ids come from the ledger, so that they are exact.
 
 mod advice;
 mod gaps;
@@ -22,25 +22,25 @@ use super::traffic::{percentiles, rows, slots};
 use hapax_api::views::{DuplicateStatsView, SourceDuplicatesView};
 use top::Top;
 
-/// What the figures do not say.
+/// The limitations of these figures.
 const NOTE: &str =
     "A process writes its counts every ten seconds: of one that crashed, the last of them are missing.";
 
-/// What to look at.
+/// The range and source of the report.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DuplicateParameters {
-    /// How far to look back: the last hour, day or week; a week, unless it is said.
+    /// The time range [default: the last week].
     #[param(schema_with = hapax_api::schemas::span)]
     range: Option<TimeRange>,
     /// Only this source.
     source: Option<String>,
 }
 
-/// Says how often each sender repeats itself, how late its copies come, and whether the ledger remembers long enough.
+/// Reports how often and how late each source sends duplicates, and whether the ledger window is long enough.
 ///
-/// Names the ids with most copies, senders whose ids are not stable, and ids that are used again for other events.
+/// Includes the ids with the most duplicates, sources with unstable ids, and ids that are reused for other events.
 #[utoipa::path(get, path = "/stats/duplicates", operation_id = "getDuplicateStats", tag = "stats",
     params(DuplicateParameters),
     responses((status = 200, description = "The duplicates of each source.", body = DuplicateStatsView)),
@@ -54,7 +54,7 @@ pub(super) async fn show(
     over(&state, span, asked.source.as_deref()).await.map(Json)
 }
 
-/// The copies of a span, of one source or of all.
+/// The duplicates of a range, of one source or of all.
 pub async fn over(
     state: &AdminState,
     span: TimeRange,
@@ -94,13 +94,13 @@ fn share(source: &SourceDuplicatesView) -> f64 {
     source.dedupe_ratio.unwrap_or(-1.0)
 }
 
-/// What was counted of one source.
+/// The counts of one source.
 struct Book {
     slots: Vec<Traffic>,
     top: Top,
 }
 
-/// A book for each source that is configured or has rows.
+/// The counts of each source that is configured or has rows.
 fn books(
     settings: &Settings,
     span: TimeRange,

@@ -1,4 +1,4 @@
-//! `POST erasures`: removes what events brought, at once.
+//! `POST erasures`: erases the contents of events immediately.
 
 use axum::Json;
 use hapax_core::store::{EventQuery, Unfinished};
@@ -13,25 +13,26 @@ use super::show;
 use hapax_api::query;
 use hapax_api::views::ErasureView;
 
-/// Which events.
+/// The events to erase.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Erase {
-    /// Which events, in the query language.
+    /// The events to erase, in the query language.
     #[schema(schema_with = hapax_api::schemas::query_text)]
     query: String,
-    /// Discard deliveries that are not finished; without it, their events are left as they are.
+    /// Whether to discard unfinished deliveries [default: false]. If false, events with unfinished deliveries are not
+    /// erased.
     #[serde(default)]
     discard_unfinished: bool,
-    /// Where to go on: the `next` of the answer before.
+    /// The `next` of the previous response.
     #[schema(pattern = "^[0-9a-f]{16}(\\.[0-9]{1,5})?$")]
     cursor: Option<String>,
 }
 
-/// Erases a page of the events that match: headers, body, conflicts and what destinations answered.
+/// Erases a page of matching events: headers, body, conflicts and the responses of destinations.
 ///
-/// Go on with `next` until it is null. The ledger remembers the events, so that a copy is still a duplicate. It cannot be
-/// undone; doing it again changes nothing.
+/// Repeat the request with `next` as `cursor` until `next` is null. The ledger still remembers the events, so a
+/// redelivery is still a duplicate. An erasure cannot be undone; repeating it changes nothing.
 #[utoipa::path(post, path = "/erasures", operation_id = "eraseEvents", tag = "events",
     request_body = Erase,
     responses((status = 200, description = "What was erased.", body = ErasureView)),
@@ -70,7 +71,7 @@ pub(super) async fn erase(
     }))
 }
 
-/// The query as the audit trail keeps it: a value of a body would stay there after the body is gone.
+/// The query for the audit trail, without body values: they would remain there after the body is gone.
 fn without_values(mut query: EventQuery) -> String {
     for term in &mut query.body {
         show::HIDDEN.clone_into(&mut term.value);

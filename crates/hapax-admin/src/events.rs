@@ -20,13 +20,13 @@ use super::state::AdminState;
 use hapax_api::views::{EventPageView, EventView};
 use hapax_config::Role;
 
-/// Pages that are looked through for one, where a caller sees several sources and not all.
+/// Maximum number of pages to scan for one page of results if the caller sees several but not all sources.
 const PAGES_MAX: usize = 8;
 
 /// Lists events, newest first.
 ///
-/// A value in a body is looked up where the source has that field indexed; otherwise the newest 50,000 bodies are read
-/// over all pages of a search, and `coverage` says so.
+/// A value in a body is looked up in the index if the source indexes the field. Otherwise the search reads the newest
+/// 50,000 bodies across all pages, and `coverage` says so.
 #[utoipa::path(get, path = "/events", operation_id = "listEvents", tag = "events",
     params(EventListParameters),
     responses((status = 200, description = "A page of events.", body = EventPageView)),
@@ -43,8 +43,8 @@ pub(super) async fn list(
 
 /// Shows one event.
 ///
-/// Its deliveries, every attempt, its copies and conflicts. Credentials in headers are hidden; from a token that may only
-/// read, signatures are, too.
+/// Includes its deliveries, attempts, duplicates and conflicts. Credentials in headers are redacted; for tokens with
+/// the role `read`, signatures are, too.
 #[utoipa::path(get, path = "/events/{id}", operation_id = "getEvent", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
     responses((status = 200, description = "The event.", body = EventView)),
@@ -61,9 +61,9 @@ pub(super) async fn show(
         .map(Json)
 }
 
-/// Gives the body of an event, byte for byte but for the fields that its source redacts.
+/// Returns the body of an event, byte for byte except for redacted fields.
 ///
-/// Under the type that its sender gave, to be saved and never to be run.
+/// It has the content type that the provider sent, and is served as an attachment that browsers do not execute.
 #[utoipa::path(get, path = "/events/{id}/payload", operation_id = "getEventPayload", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
     responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
@@ -95,15 +95,15 @@ pub async fn page(
     })
 }
 
-/// What is found among the sources that the caller sees. Where those are several, pages of all of them are looked
-/// through, a few at most: like every page, this one may end early with a cursor.
+/// The matching events of the sources that the caller sees. If these are several, a limited number of pages of all
+/// sources is filtered; like any page, the result may be short and still have a cursor.
 pub(super) async fn search(
     state: &AdminState,
     query: &EventQuery,
     after: Option<SearchCursor>,
     limit: u32,
 ) -> ApiResult<Found> {
-    // That there is another page would tell what is in events of sources that the caller does not see.
+    // The existence of another page would reveal the contents of events that the caller may not see.
     let asks_of_content = query.event_id.is_some() || query.event_type.is_some() || !query.body.is_empty();
     let query = if asks_of_content {
         state.visible.narrow_to_one(query.clone())?
@@ -134,7 +134,7 @@ pub async fn visible(state: &AdminState, role: Role, id: EventId) -> ApiResult<V
     Ok(sight::record(&state.settings.load(), role, record))
 }
 
-/// What the store has of an event: not to be shown.
+/// The stored event. It must not be shown without redaction.
 pub(crate) async fn record(state: &AdminState, id: EventId) -> ApiResult<EventRecord> {
     let record = state.engine.store().get(id).await?;
     let record = record.filter(|record| state.visible.sees(record.event.source.as_str()));
@@ -147,7 +147,7 @@ pub(super) async fn is_visible(state: &AdminState, id: EventId) -> ApiResult<boo
     Ok(record.is_some_and(|record| state.visible.sees(record.event.source.as_str())))
 }
 
-/// Refuses an event that the caller does not see as one that is not there.
+/// Answers as if the event did not exist if the caller does not see it.
 pub async fn check_visible(state: &AdminState, id: EventId) -> ApiResult<()> {
     if state.visible.is_all() || is_visible(state, id).await? {
         return Ok(());
@@ -155,8 +155,8 @@ pub async fn check_visible(state: &AdminState, id: EventId) -> ApiResult<()> {
     Err(ApiError::not_found(Missing::Event, show::no_event(id)))
 }
 
-/// A body as it arrived. A sender chooses both its bytes and its type: a browser must neither guess
-/// another type nor run anything in it, since it would run on the origin of the admin API.
+/// A body as it arrived. The provider controls its bytes and its content type: a browser must neither guess another
+/// type nor execute anything in it, since it would run in the origin of the admin API.
 pub(super) fn raw(headers: &Headers, body: Bytes) -> Response {
     let content_type = headers
         .get(CONTENT_TYPE.as_str())

@@ -1,8 +1,8 @@
-//! An event as something to run: the sender's request with this event alone, signed now, or a test that delivers to a
-//! handler, twice, what Hapax delivers to it.
+//! Exports an event as a runnable program: the provider's request with this event alone, signed now, or a test that
+//! delivers the event to a handler twice, as Hapax would.
 //!
-//! The event is exact to the byte in all of them. Texts of the sender stand in them only quoted, or in comments without
-//! anything that could end the comment.
+//! The event is exact to the byte in every format. Strings from the provider appear only quoted, or in comments
+//! without characters that could end the comment.
 
 mod curl;
 mod literal;
@@ -24,7 +24,7 @@ use hapax_delivery::destination::BatchHeaders;
 use hapax_delivery::outbox::instead_of;
 use hapax_delivery::percent::header_value;
 
-/// Headers that speak of the connection, or of proxies on the way.
+/// Headers that concern the connection or proxies.
 const OF_CONNECTION: [&str; 13] = [
     "accept-encoding",
     "connection",
@@ -41,26 +41,26 @@ const OF_CONNECTION: [&str; 13] = [
     "via",
 ];
 
-/// What to make of an event.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportFormat {
-    /// A shell script that delivers it to this service, signed now. It holds a signature, so that those who may only read
-    /// do not get it; where the proof is a secret itself, a variable takes its place.
+    /// A shell script that delivers the event to this service, signed now. It contains a signature, so it requires
+    /// more than the role `read`. If the credential is the secret itself, a variable replaces it.
     Curl,
-    /// A test in Rust, with the standard library alone.
+    /// A test in Rust that uses only the standard library.
     Rust,
-    /// A test for pytest, with the standard library alone.
+    /// A test for pytest that uses only the standard library.
     Python,
     /// A test for `node --test`.
     Typescript,
 }
 
 impl ExportFormat {
-    /// Every kind.
+    /// Every format.
     pub const ALL: [Self; 4] = [Self::Curl, Self::Rust, Self::Python, Self::Typescript];
 
-    /// As it is written in a request.
+    /// The name of the format in requests.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Curl => "curl",
@@ -70,7 +70,7 @@ impl ExportFormat {
         }
     }
 
-    /// As people read it.
+    /// The name of the format for display.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Curl => "curl, re-signed",
@@ -80,7 +80,7 @@ impl ExportFormat {
         }
     }
 
-    /// The name of a file with it.
+    /// The name of the exported file.
     pub const fn file_name(self) -> &'static str {
         match self {
             Self::Curl => "deliver.sh",
@@ -91,7 +91,7 @@ impl ExportFormat {
     }
 }
 
-/// The text of it.
+/// The exported program.
 pub fn text(
     state: &AdminState,
     record: &VisibleRecord,
@@ -109,7 +109,7 @@ pub fn text(
     })
 }
 
-/// What a test delivers: the event as destinations get it.
+/// What a test delivers: the event as destinations receive it.
 struct Copy<'a> {
     event: &'a StoredEvent,
     headers: Vec<(String, String)>,
@@ -127,7 +127,7 @@ impl<'a> Copy<'a> {
         headers.push(("idempotency-key".to_owned(), key));
         headers.push(("hapax-source".to_owned(), event.source.to_string()));
         let mut push = |name: &str, text: &str| {
-            // Percent-encoded, it is all visible characters.
+            // Percent-encoded, so it contains only visible characters.
             let value = header_value(text);
             headers.push((
                 name.to_owned(),
@@ -146,13 +146,13 @@ impl<'a> Copy<'a> {
         Self { event, headers }
     }
 
-    /// The event in a comment.
+    /// The event's title for a comment.
     fn title(&self) -> String {
         title(self.event)
     }
 }
 
-/// The sender's headers as they hold for this event: those of a batch do not all hold.
+/// The provider's headers that apply to this event: those of a batch do not all apply.
 fn event_headers(event: &StoredEvent, facts: Option<&SourceFacts>) -> Vec<(String, String)> {
     let mut headers = sent_headers(event);
     let Some(facts) = facts else {
@@ -170,7 +170,7 @@ fn event_headers(event: &StoredEvent, facts: Option<&SourceFacts>) -> Vec<(Strin
     headers
 }
 
-/// The sender's headers that can be sent again: not those of its connection, and none that is hidden.
+/// The provider's headers that can be sent again: without those of its connection and redacted ones.
 fn sent_headers(event: &StoredEvent) -> Vec<(String, String)> {
     let headers = event.headers.iter().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
@@ -187,7 +187,7 @@ fn sent_headers(event: &StoredEvent) -> Vec<(String, String)> {
     headers.collect()
 }
 
-/// Names an event in a comment.
+/// Describes an event in a comment.
 fn title(event: &StoredEvent) -> String {
     let event_type = event.event_type.as_deref().unwrap_or("no type");
     format!(

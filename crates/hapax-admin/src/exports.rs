@@ -1,4 +1,4 @@
-//! `GET events/{id}/export`: an event as something to run.
+//! `GET events/{id}/export`: an event as a runnable program.
 
 use axum::response::{IntoResponse as _, Response};
 use hapax_core::{Clock as _, SystemClock};
@@ -13,21 +13,21 @@ use super::export::{self, ExportFormat};
 use super::extract::{PathParams, QueryParams, event_id};
 use hapax_config::Role;
 
-/// What to make of it.
+/// The format of the export.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportParams {
-    /// What to make of it: a shell script that delivers it again, signed now, or a test in a language.
+    /// The format: a shell script that redelivers the event, signed now, or a test in a language.
     #[serde(rename = "as")]
     #[param(inline)]
     format: ExportFormat,
 }
 
-/// Makes a request of an event that is signed again, or a test that delivers it twice.
+/// Exports an event as a re-signed request, or as a test that delivers it twice.
 ///
-/// The body is exact to the byte, but for the fields that its source redacts. The re-signed request holds a signature,
-/// so that it takes the role `operate`. No secret of a source is ever in it.
+/// The body is exact to the byte, except for redacted fields. The re-signed request contains a signature, so it
+/// requires the role `operate`. No export contains a source's secret.
 #[utoipa::path(get, path = "/events/{id}/export", operation_id = "exportEvent", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ExportParams),
     responses((status = 200, description = "The text of it.", content_type = "text/plain", body = String)),

@@ -1,4 +1,4 @@
-//! How requests are read: paths, queries and bodies, each with an error that says what to write instead.
+//! Extractors for paths, queries and bodies, with errors that say what to write instead.
 
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use super::api_error::{ApiError, ApiResult};
 
-/// Largest body that the admin port reads.
+/// Maximum size of a body on the admin port.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// Most items on a page.
+/// Maximum number of items on a page.
 pub(crate) const PAGE_MAX: u32 = 200;
-/// Items on a page, unless asked otherwise.
+/// Default number of items on a page.
 pub const PAGE_DEFAULT: u32 = 50;
 
-/// A path's parameters, percent-decoded.
+/// The parameters of a path, percent-decoded.
 pub struct PathParams<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
@@ -36,7 +36,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
     }
 }
 
-/// A query string. Unknown parameters are refused where `T` refuses them.
+/// A query string. Unknown parameters are refused if `T` refuses them.
 pub struct QueryParams<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
@@ -67,7 +67,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for JsonBody<
     }
 }
 
-/// A document that is an object. A list of its fields in order would be read as one, too, and is none.
+/// Parses a JSON object. Serde would also accept an array of the fields in order, so that is refused here.
 fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::malformed_body(
@@ -75,7 +75,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
         ));
     }
     serde_json::from_slice(body).or_else(|error| {
-        // In JSON 10.0 is the integer 10; some writers know no other.
+        // In JSON, 10.0 is the integer 10, and some clients write no other form.
         let whole = serde_json::from_slice(body).map(whole_numbers);
         whole
             .and_then(serde_json::from_value)
@@ -84,7 +84,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
 }
 
 fn whole_numbers(value: Value) -> Value {
-    /// From here on not every whole number has a float of its own.
+    /// From here on, not every integer has an exact float.
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) => match number.as_f64() {
@@ -109,7 +109,6 @@ fn unreadable(rejection: &BytesRejection) -> ApiError {
     ApiError::malformed_body(rejection.body_text())
 }
 
-/// The size of a page.
 pub fn limit(asked: Option<u32>) -> ApiResult<u32> {
     match asked {
         None => Ok(PAGE_DEFAULT),
@@ -120,10 +119,10 @@ pub fn limit(asked: Option<u32>) -> ApiResult<u32> {
     }
 }
 
-/// Where a page begins.
+/// Parses a cursor.
 pub fn cursor(text: Option<&str>) -> ApiResult<Option<Cursor>> {
     let Some(text) = text else { return Ok(None) };
-    // The parser would also take a sign; ours has exactly sixteen digits.
+    // The parser would also accept a sign; our cursors have exactly sixteen digits.
     let is_ours = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match u64::from_str_radix(text, 16).ok().filter(|_| is_ours) {
         Some(number) => Ok(Some(Cursor(number))),
@@ -131,7 +130,7 @@ pub fn cursor(text: Option<&str>) -> ApiResult<Option<Cursor>> {
     }
 }
 
-/// A cursor that is not one of ours.
+/// The error for an invalid cursor.
 pub(super) fn not_a_cursor(text: &str) -> ApiError {
     ApiError::invalid_parameter(format!(
         "`{text}` is not a cursor: pass what `next` held, unchanged"
@@ -143,13 +142,13 @@ pub(crate) fn cursor_text(cursor: Cursor) -> String {
     format!("{:016x}", cursor.0)
 }
 
-/// An event id in a path.
+/// Parses an event id from a path.
 pub fn event_id(text: &str) -> ApiResult<EventId> {
     text.parse()
         .map_err(|error: hapax_core::event::NotAnEventId| ApiError::invalid_parameter(error.to_string()))
 }
 
-/// The SHA-256 of a body in a path.
+/// Parses the SHA-256 of a body from a path.
 pub(crate) fn body_hash(text: &str) -> ApiResult<BodyHash> {
     let mut bytes = [0; 32];
     hex::decode_to_slice(text, &mut bytes).map_err(|_| {

@@ -1,4 +1,4 @@
-//! Facts of an event in words: which event it is and why a copy is one, and how it proved itself.
+//! The facts of an event in words: its identity, why duplicates are recognized, and how it was verified.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use super::api_error::ApiResult;
 use super::show::Names;
 use super::sight::VisibleRecord;
 
-/// One event, whole, with its facts.
+/// A complete event with its facts.
 pub async fn event(state: &AdminState, record: &VisibleRecord, now: Timestamp) -> ApiResult<EventView> {
     let settings = state.settings.load();
     let mut view = Names::now(state, &settings).event(record);
     let facts = settings.facts.get(record.event.source.as_str());
     let entry = state.engine.store().look_up(&record.event.identity).await?;
-    // A forgotten id may be taken by another event since: its entry says nothing about this one.
+    // Another event may have taken a forgotten id since; its entry says nothing about this one.
     let entry = entry.filter(|entry| entry.id == record.event.id);
     view.identity = Some(identity(record, entry.as_ref(), facts, now));
     view.verification = Some(verification(&record.event, facts));
@@ -120,7 +120,6 @@ fn proven(scheme: Option<&str>, arrived_after_ms: Option<i64>, secret_number: Op
     }
 }
 
-/// A refusal.
 pub fn refusal(refusal: Refusal) -> RefusalView {
     RefusalView {
         at: refusal.at,
@@ -131,7 +130,7 @@ pub fn refusal(refusal: Refusal) -> RefusalView {
     }
 }
 
-/// A duration as people say it, rounded down.
+/// A duration in words, rounded down.
 pub(crate) fn rough(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (count, unit) = match seconds {

@@ -1,7 +1,7 @@
-//! Which events a request means: a text in the query language, single parameters, or both.
+//! The events that a request selects: a string in the query language, single parameters, or both.
 //!
-//! Everything given must match. The same key in both is refused, as it is inside the language: which of the two was
-//! meant cannot be known.
+//! Everything given must match. The same key in both is refused, as in the language itself: it is unclear which one
+//! is meant.
 
 use hapax_core::store::{Cursor, EventQuery, POINTER_BYTES_MAX, is_pointer};
 use hapax_core::{Clock as _, ErrorClass, EventStatus, SourceName, SystemClock, Timestamp};
@@ -19,41 +19,41 @@ use hapax_api::query::{self, BODY_TERMS_MAX};
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventListParameters {
-    /// Which events, in the query language. Beside it the parameters below must match, too.
+    /// The events to list, in the query language. The parameters below must match, too.
     #[param(schema_with = hapax_api::schemas::query_text)]
     q: Option<String>,
-    /// Of this source.
+    /// Only events of this source.
     #[param(value_type = Option<String>)]
     source: Option<SourceName>,
-    /// With this status.
+    /// Only events with this status.
     #[param(schema_with = hapax_api::schemas::event_status)]
     status: Option<EventStatus>,
-    /// Of this type; a trailing `*` matches any rest.
+    /// Only events of this type; a trailing `*` matches any ending.
     #[serde(rename = "type")]
     event_type: Option<String>,
-    /// With this id of the sender, or with this id of ours.
+    /// Only the event with this id: the provider's or the Hapax id.
     event_id: Option<String>,
-    /// With a delivery to this destination, by its name or its id.
+    /// Only events with a delivery to this destination, by name or id.
     to: Option<String>,
-    /// With a delivery that was given up for this.
+    /// Only events with a delivery that is dead with this error.
     #[param(schema_with = hapax_api::schemas::error_class)]
     error: Option<ErrorClass>,
-    /// Received at or after this moment.
+    /// Only events received at or after this time.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
-    /// Received before this moment.
+    /// Only events received before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
-    /// Where to go on: the `next` of the page before.
+    /// The `next` of the previous page.
     #[param(pattern = "^[0-9a-f]{16}(\\.[0-9]{1,5})?$")]
     cursor: Option<String>,
-    /// How many at most; 50 unless said.
+    /// The maximum number of events [default: 50].
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
 
 impl EventListParameters {
-    /// What they ask for.
+    /// The query, the cursor and the limit.
     pub(super) fn into_query(
         self,
         settings: &Settings,
@@ -74,14 +74,14 @@ impl EventListParameters {
     }
 }
 
-/// Reads a text in the query language; a destination may be called by its name.
+/// Parses a query; destinations may be given by name.
 pub fn read(settings: &Settings, text: &str) -> ApiResult<EventQuery> {
     let now = SystemClock::default().now();
     let query = query::parse(text, now).map_err(|error| ApiError::invalid_parameter(error.to_string()))?;
     Ok(named(settings, query))
 }
 
-/// Checks a query that came as an object, as the language would have.
+/// Validates a query given as an object, like the parser does.
 pub(super) fn check(settings: &Settings, query: EventQuery) -> ApiResult<EventQuery> {
     if query.body.len() > BODY_TERMS_MAX {
         let detail = format!("`body` has more than {BODY_TERMS_MAX} terms");
@@ -97,7 +97,7 @@ pub(super) fn check(settings: &Settings, query: EventQuery) -> ApiResult<EventQu
     Ok(named(settings, query))
 }
 
-/// Where a search goes on.
+/// Parses the cursor of a search.
 pub fn search_cursor(text: Option<&str>) -> ApiResult<Option<SearchCursor>> {
     let Some(text) = text else { return Ok(None) };
     let (position, bodies_read) = text.split_once('.').unwrap_or((text, "0"));
@@ -106,7 +106,7 @@ pub fn search_cursor(text: Option<&str>) -> ApiResult<Option<SearchCursor>> {
     match (cursor(Some(position)), bodies_read) {
         (Ok(Some(position)), Some(bodies_read)) => Ok(Some(SearchCursor {
             position,
-            // More than that is no search of ours; the sum must not overflow.
+            // A larger number is not from our cursors; the sum must not overflow.
             bodies_read: u64::min(bodies_read, BODIES_MAX),
         })),
         (Ok(_) | Err(_), _) => Err(super::extract::not_a_cursor(text)),
@@ -130,7 +130,7 @@ fn named(settings: &Settings, mut query: EventQuery) -> EventQuery {
     query
 }
 
-/// Takes a parameter beside what the query says already.
+/// Adds a parameter to a query, unless the query has the same key already.
 pub(super) fn both<T>(of_query: &mut Option<T>, given: Option<T>, key: &str) -> ApiResult<()> {
     if of_query.is_some() && given.is_some() {
         return Err(ApiError::invalid_parameter(format!(

@@ -1,4 +1,4 @@
-//! `GET ledger/{source}/{event_id}` and `DELETE ledger/{source}/{event_id}`: what is remembered, and forgetting it.
+//! `GET ledger/{source}/{event_id}` and `DELETE ledger/{source}/{event_id}`: looks up and forgets ids.
 
 use axum::Json;
 use hapax_core::store::{Actor, Forgotten};
@@ -10,7 +10,7 @@ use super::extract::PathParams;
 use super::state::AdminState;
 use hapax_api::views::{ForgottenView, LedgerView};
 
-/// Says what is remembered of a sender's id: since when, for how long, how many copies came.
+/// Shows what the ledger knows about an id: when it was first seen, when it expires, and its duplicates.
 #[utoipa::path(get, path = "/ledger/{source}/{*event_id}", operation_id = "getLedgerEntry", tag = "ledger",
     params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
     responses((status = 200, description = "What the ledger knows.", body = LedgerView)),
@@ -23,9 +23,9 @@ pub(super) async fn show(
     entry(&state, source, event_id).await.map(Json)
 }
 
-/// Forgets a sender's id, so that the next event of that id is new.
+/// Forgets an id, so that the next event with this id is new.
 ///
-/// Takes ten seconds, the life of every cache that could still answer for the old one.
+/// This takes ten seconds, the lifetime of every cache that could still answer for the old entry.
 #[utoipa::path(delete, path = "/ledger/{source}/{*event_id}", operation_id = "forgetLedgerEntry", tag = "ledger",
     params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
     responses((status = 200, description = "It is forgotten.", body = ForgottenView)),
@@ -39,7 +39,7 @@ pub(super) async fn forget(
     forgotten(&state, source, event_id, &caller.actor).await.map(Json)
 }
 
-/// What the ledger knows of a sender's id.
+/// What the ledger knows about an id.
 pub(crate) async fn entry(state: &AdminState, source: String, event_id: String) -> ApiResult<LedgerView> {
     let identity = identity(state, &source, event_id)?;
     let store = state.engine.store();
@@ -61,7 +61,7 @@ pub(crate) async fn entry(state: &AdminState, source: String, event_id: String) 
     })
 }
 
-/// Makes the ledger forget an id.
+/// Forgets an id.
 pub async fn forgotten(
     state: &AdminState,
     source: String,

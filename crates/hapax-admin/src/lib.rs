@@ -1,9 +1,9 @@
-//! The admin port: health, readiness, metrics, and the API that the command line and the dashboard use.
+//! The admin port: health, readiness, metrics, and the API for the command line and the dashboard.
 //!
-//! `/healthz`, `/readyz` and `/metrics` need no token, as probes and Prometheus expect: they show names
-//! of sources and destinations and numbers, never what is inside an event. Everything under `/api/v1`
-//! is behind `access`. Every answer has a limit in time and every body one in size; the live tail is
-//! the one answer without an end, and has a limit in number.
+//! `/healthz`, `/readyz` and `/metrics` require no token, as probes and Prometheus expect: they show numbers and the
+//! names of sources and destinations, never the contents of an event. Everything under `/api/v1` is protected by
+//! `access`. Every response is limited in time and every body in size. The live tail is the only open-ended response,
+//! and the number of open ones is limited.
 
 pub mod access;
 pub(crate) mod alerts;
@@ -65,10 +65,10 @@ use hapax_api::renamed::{Kind, hint};
 use hapax_telemetry::Format;
 use strict::strict;
 
-/// Longest that an answer takes. `forget` alone waits for the life of the seen-cache, ten seconds.
+/// Timeout of a response. Only `forget` takes long by design: it waits ten seconds, the lifetime of the seen-cache.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Everything that the admin port answers, with these pages.
+/// The router of the admin port, with these pages.
 pub fn router(state: AdminState, pages: Router<AdminState>) -> Router {
     let Routes {
         probes,
@@ -92,13 +92,13 @@ pub fn router(state: AdminState, pages: Router<AdminState>) -> Router {
         .with_state(state)
 }
 
-/// What is described in the OpenAPI document: a handler without a description has no place in here.
+/// The routes in the OpenAPI document: only handlers with a description can be added here.
 struct Routes {
-    /// Outside the API.
+    /// Outside of the API.
     probes: OpenApiRouter<AdminState>,
-    /// Answers with an end.
+    /// Responses with an end.
     timed: OpenApiRouter<AdminState>,
-    /// Answers without one.
+    /// Open-ended responses.
     streams: OpenApiRouter<AdminState>,
 }
 
@@ -130,7 +130,7 @@ fn routes() -> Routes {
         .routes(routes!(alerts::test))
         .routes(routes!(audit::list))
         .routes(routes!(audit::verify))
-        // A sender's id may hold anything, slashes too: it is the whole rest of the path.
+        // A provider's id can contain anything, including slashes: it is the rest of the path.
         .routes(routes!(ledger::show, ledger::forget))
         .routes(routes!(complete::complete))
         .routes(routes!(searches::list))
@@ -151,7 +151,7 @@ fn routes() -> Routes {
     }
 }
 
-/// Counts everything for Prometheus.
+/// Exports metrics for Prometheus.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes",
     responses((status = 200, description = "The counts: in OpenMetrics with exemplars where `Accept` names it, else in the \
         text format of Prometheus.", content((String = "text/plain"), (String = "application/openmetrics-text")))))]

@@ -1,7 +1,8 @@
-//! `GET openapi.json`: the description of everything that the admin port answers, made from the handlers themselves.
+//! `GET openapi.json`: the OpenAPI document of the admin port, generated from the handlers themselves.
 //!
-//! A handler names the codes that it may answer in `x-problems`; what each means and which status it has is in the one
-//! table that the page of errors is made from. Here they become responses, together with those that any path answers.
+//! A handler names its error codes in `x-problems`. Their meanings and statuses come from the one table that the
+//! error reference is also generated from. Here they become responses, together with the errors that any path can
+//! return.
 
 pub mod documents;
 pub mod outline;
@@ -21,7 +22,7 @@ use hapax_api::problem;
 use hapax_api::problem::codes::codes as problem_codes;
 use hapax_config::Role;
 
-/// The tags of operations, in the order of the page, each with what it is about.
+/// The tags of operations with their descriptions, in the order of the page.
 const TAGS: [(&str, &str); 12] = [
     ("events", "What was received, and what became of it."),
     ("replays", "Delivering again."),
@@ -37,7 +38,7 @@ const TAGS: [(&str, &str); 12] = [
     ("probes", "For load balancers and Prometheus; no token is needed."),
 ];
 
-/// What any path under `/api/v1` may answer.
+/// The errors that any path under `/api/v1` can return.
 pub const ANYWHERE: [&str; 9] = [
     "unauthorized",
     "too_many_attempts",
@@ -50,10 +51,10 @@ pub const ANYWHERE: [&str; 9] = [
     "overloaded",
 ];
 
-/// Where an operation says which role it takes.
+/// The extension with the role that an operation requires.
 pub(crate) const ROLE_KEY: &str = "x-role";
 
-/// Where a handler names its codes.
+/// The extension in which a handler names its error codes.
 const PROBLEMS_KEY: &str = "x-problems";
 
 #[derive(utoipa::OpenApi)]
@@ -69,7 +70,7 @@ const PROBLEMS_KEY: &str = "x-problems";
 )]
 struct Head;
 
-/// How a client proves who it is.
+/// The authentication schemes.
 struct Access;
 
 impl Modify for Access {
@@ -85,7 +86,7 @@ impl Modify for Access {
     }
 }
 
-/// Gives this description.
+/// Returns this OpenAPI document.
 #[utoipa::path(get, path = "/openapi.json", operation_id = "getDescription", tag = "description",
     responses((status = 200, description = "The document, OpenAPI 3.1.", body = Object)))]
 pub(super) async fn serve() -> Response {
@@ -93,7 +94,7 @@ pub(super) async fn serve() -> Response {
     (json, document().to_string()).into_response()
 }
 
-/// The description of everything that the admin port answers.
+/// The OpenAPI document of the admin port.
 pub fn document() -> Value {
     let mut head = Head::openapi();
     head.servers = Some(vec![Server::new("http://127.0.0.1:8081")]);
@@ -125,14 +126,14 @@ fn finish(document: OpenApi) -> Value {
                 operation["security"] = json!([{ "token": [] }, { "session": [] }]);
             }
         }
-        // The router writes a rest of a path with a star, the document without.
+        // The router marks a catch-all parameter with a star, the document does not.
         finished.insert(path.replace("{*", "{"), item);
     }
     document["paths"] = Value::Object(finished);
     document
 }
 
-/// A body none of whose fields must be there may be left out.
+/// A body without required fields is optional.
 fn relax_body(document: &Value, operation: &mut Value) {
     let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
     let pointer = schema["$ref"]
@@ -146,11 +147,11 @@ fn relax_body(document: &Value, operation: &mut Value) {
     }
 }
 
-/// Turns the codes that an operation names into responses, one for each status.
+/// Turns the error codes of an operation into responses, one per status.
 fn add_problems(operation: &mut Value, right: Right) {
     let named = operation[PROBLEMS_KEY].as_array().cloned().unwrap_or_default();
     let named = named.iter().filter_map(Value::as_str).chain(ANYWHERE);
-    // Who may not do it is refused whatever else is wrong.
+    // A caller whose role is too low is refused before anything else is checked.
     let named = named.chain((right.role > Role::Read).then_some("role_too_low"));
     let mut by_status: BTreeMap<u16, Vec<(&str, &str)>> = BTreeMap::new();
     for code in named {

@@ -1,4 +1,4 @@
-//! `GET outbox` and `POST outbox/{name}/{id}/retry`: how the outboxes are doing, and trying a refused row again.
+//! `GET outbox` and `POST outbox/{name}/{id}/retry`: the state of the outboxes, and retries of refused rows.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use hapax_api::views::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesVie
 use hapax_config::Outbox;
 use hapax_delivery::outbox::{Counts, RefusedRow, Table, TableError, full_name};
 
-/// Lists the outboxes: rows of each state, and the first refused ones with the reason.
+/// Lists the outboxes with their rows by state, and the first refused rows with the reason.
 #[utoipa::path(get, path = "/outbox", operation_id = "listOutboxes", tag = "outbox",
     responses((status = 200, description = "Every outbox.", body = OutboxesView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> Json<OutboxesView> {
     Json(all(&state).await)
 }
 
-/// Every outbox and how it is doing.
+/// All outboxes and their states.
 pub async fn all(state: &AdminState) -> OutboxesView {
     let views = tables(state).into_iter().map(|(outbox, table)| async move {
         let counted = table.counts().await;
@@ -32,7 +32,7 @@ pub async fn all(state: &AdminState) -> OutboxesView {
     }
 }
 
-/// Lets a refused row be tried again.
+/// Retries a refused row.
 #[utoipa::path(post, path = "/outbox/{name}/{id}/retry", operation_id = "retryOutboxRow", tag = "outbox",
     params(("name" = String, Path, description = "The outbox.", min_length = 1), ("id" = i64, Path, description = "The row.")),
     responses((status = 200, description = "It is tried again.", body = OutboxRetriedView)),
@@ -46,7 +46,7 @@ pub(super) async fn retry(
     retried(&state, name, id, &caller.actor).await.map(Json)
 }
 
-/// Tries a refused row again.
+/// Retries a refused row.
 pub async fn retried(state: &AdminState, name: String, id: i64, who: &Actor) -> ApiResult<OutboxRetriedView> {
     let missing = || {
         let detail = format!(

@@ -1,4 +1,4 @@
-//! The whole at a glance: the figures of a span, the work of each destination, and what needs attention.
+//! The overview: the figures of a time range, the deliveries of each destination, and what needs attention.
 
 mod attention;
 
@@ -16,17 +16,17 @@ use super::{destinations, stats, traffic};
 use hapax_api::views::{OutboxHealthView, OverviewView};
 use hapax_delivery::outbox::{Health, full_name};
 
-/// How far to look back.
+/// The time range.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct OverviewParameters {
-    /// The last hour, day or week; a day unless said.
+    /// The time range [default: the last day].
     #[param(schema_with = hapax_api::schemas::span)]
     range: Option<TimeRange>,
 }
 
-/// Shows the whole at a glance: the figures of a span, and what needs attention, the most pressing first.
+/// Shows the figures of a time range, and what needs attention, most urgent first.
 #[utoipa::path(get, path = "/overview", operation_id = "getOverview", tag = "stats",
     params(OverviewParameters),
     responses((status = 200, description = "The overview.", body = OverviewView)),
@@ -41,7 +41,7 @@ pub(super) async fn show(
         .map(Json)
 }
 
-/// A span at a glance.
+/// The overview of a range.
 pub async fn over(state: &AdminState, span: TimeRange) -> ApiResult<OverviewView> {
     let now = SystemClock::default().now();
     let store = state.engine.store();
@@ -89,7 +89,7 @@ fn outbox(health: Health) -> OutboxHealthView {
     }
 }
 
-/// Of all sources, and of all destinations.
+/// The totals of all sources, and of all destinations.
 fn totals(rows: &[TrafficRow]) -> (Traffic, Traffic) {
     let mut totals = (Traffic::default(), Traffic::default());
     for row in rows {

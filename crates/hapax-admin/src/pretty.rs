@@ -1,4 +1,4 @@
-//! JSON over several lines without changing what it says: numbers, escapes and strings stay as they were sent.
+//! Formats JSON over several lines without changing its content: numbers, escapes and strings stay as sent.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,14 +7,14 @@ use hapax_core::store::json_text;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-/// Values nested deeper than this are left on one line: a sender chooses the depth, and a stack has an end.
+/// Values nested deeper than this stay on one line: the provider controls the depth, and the stack is limited.
 const DEPTH_MAX: usize = 64;
-/// Bytes of a body that is laid out; a larger one is shown as it is. A page shows the beginning only.
+/// Maximum size of a body to format. A larger one is shown as is. A page shows only the beginning.
 const LAID_OUT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How far each level stands to the right.
+/// The indentation of one level.
 const INDENT: &str = "  ";
 
-/// Keys in their order, each on its line; none where it is not JSON, or too large.
+/// Keys in their original order, each on a line; `None` if the body is not JSON or too large.
 pub fn as_sent(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(readable(body)?).ok()?;
     serde_json::from_str::<IgnoredAny>(text).ok()?;
@@ -59,7 +59,7 @@ pub fn as_sent(body: &[u8]) -> Option<String> {
     Some(pretty)
 }
 
-/// Keys sorted, so that two bodies that say the same look the same; none where it is not JSON, or too large.
+/// Keys sorted, so that equal bodies look the same; `None` if the body is not JSON or too large.
 pub(crate) fn sorted(body: &[u8]) -> Option<String> {
     let value: &RawValue = serde_json::from_slice(readable(body)?).ok()?;
     let mut pretty = String::with_capacity(body.len() * 2);
@@ -109,7 +109,7 @@ fn push_all(pretty: &mut String, ends: (char, char), entries: Vec<(String, &RawV
     pretty.push(ends.1);
 }
 
-/// Far to the right is as far as it gets: otherwise the size would grow with the square of the depth.
+/// The indentation is limited; otherwise the size would grow with the square of the depth.
 fn break_line(pretty: &mut String, depth: usize) {
     pretty.push('\n');
     for _ in 0..depth.min(DEPTH_MAX) {

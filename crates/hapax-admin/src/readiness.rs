@@ -1,8 +1,7 @@
-//! `/healthz` and `/readyz`: whether the process lives, and whether it should be sent work.
+//! `/healthz` and `/readyz`: whether the process is alive, and whether it is ready to receive webhooks.
 //!
-//! Health depends on nothing: a store that is down is no reason to restart the process. Readiness
-//! asks the store to prove that it can write; the answer is kept for a moment, so that many
-//! watchers cost one probe.
+//! Health depends on nothing: a store that is down is no reason to restart the process. Readiness makes the store
+//! prove that it can write. The result is cached briefly, so that many clients cost one probe.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,9 +16,9 @@ use tokio::sync::{Mutex, watch};
 use super::state::AdminState;
 use hapax_api::views::{CheckView, ChecksView, Phase, ReadyView};
 
-/// How long the result of a probe is good for.
+/// How long the result of a probe is cached.
 const PROBE_KEPT: Duration = Duration::from_secs(1);
-/// A store that has not answered by then is not available.
+/// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The process's phase and the last probe of its store. Clones share both.
@@ -39,24 +38,23 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// Enters a phase.
     pub fn enter(&self, phase: Phase) {
         self.phase.send_replace(phase);
     }
 
-    /// The phase now.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
 
-    /// Ends when the process begins to stop.
+    /// Completes when the process begins to stop.
     pub async fn stopping(&self) {
         let mut phases = self.phase.subscribe();
-        // The sender lives in `self`, so that the wait cannot fail while it goes on.
+        // `self` owns the sender, so the wait cannot fail during the call.
         let _ = phases.wait_for(|phase| *phase == Phase::Stopping).await;
     }
 
-    /// The store's check: a fresh one, or the one just made. Whoever comes meanwhile waits for it.
+    /// The result of a store probe, fresh or cached. Concurrent calls wait for the same probe.
     async fn check_store(&self, store: &dyn Backend) -> CheckView {
         let mut last = self.last_probe.lock().await;
         if let Some((at, check)) = last.as_ref()
@@ -80,14 +78,14 @@ impl Readiness {
     }
 }
 
-/// Says that the process runs.
+/// Reports that the process is running.
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "probes",
     responses((status = 200, description = "It runs.", content_type = "text/plain", body = String)))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Says whether webhooks should be sent here, and what is missing if not.
+/// Reports whether the process is ready to receive webhooks, and why not.
 #[utoipa::path(get, path = "/readyz", operation_id = "readiness", tag = "probes",
     responses((status = 200, description = "It takes webhooks.", body = ReadyView), (status = 503, description = "It does not.", body = ReadyView)))]
 pub(super) async fn readyz(State(state): State<AdminState>) -> Response {

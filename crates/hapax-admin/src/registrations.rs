@@ -1,4 +1,4 @@
-//! `POST sources/{name}/registration`: lets a sender hand over the secret that it will sign with, for a while.
+//! `POST sources/{name}/registration`: accepts a signing secret from a provider for a limited time.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use super::extract::{JsonBody, PathParams};
 use super::state::AdminState;
 use hapax_api::views::{RegistrationView, SourceView};
 
-/// How long a registration is open, unless asked otherwise.
+/// Default duration of a registration.
 const SECONDS_DEFAULT: u64 = 600;
-/// The longest that one is open: until then anyone who knows the URL could be first.
+/// Maximum duration of a registration: during it, anyone who knows the URL could register first.
 const SECONDS_MAX: u64 = 24 * 3600;
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = RegistrationWanted)]
 pub(super) struct Wanted {
-    /// How long the registration is open; 600 unless said.
+    /// How long the registration stays open [default: 600].
     #[schema(minimum = 1, maximum = 86400)]
     for_seconds: Option<u64>,
 }
 
-/// Lets a sender hand over the secret that it will sign with, for a while.
+/// Accepts a signing secret from a provider for a limited time.
 ///
-/// Only for senders that do so (Asana).
+/// Only for providers that send their secret (Asana).
 #[utoipa::path(post, path = "/sources/{name}/registration", operation_id = "openRegistration", tag = "sources",
     params(("name" = String, Path, description = "The source's name.", min_length = 1)),
     request_body = Wanted,
@@ -49,7 +49,7 @@ pub(super) async fn open(
         .map(Json)
 }
 
-/// Lets the sender of a source hand its secret over, for a while.
+/// Opens a registration for a source.
 pub async fn opened(
     state: &AdminState,
     name: String,
@@ -74,7 +74,7 @@ pub async fn opened(
     })
 }
 
-/// Only a sender that hands its secret over has anything to register.
+/// Refuses sources of providers that do not send a secret.
 fn check(source: &SourceView) -> ApiResult<()> {
     let provider = source.provider.as_deref().and_then(catalogue::get);
     if provider.is_some_and(|provider| provider.handshakes.contains(&Handshake::AsanaSecret)) {

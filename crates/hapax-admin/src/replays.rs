@@ -25,23 +25,23 @@ use super::state::{AdminState, Settings};
 use hapax_api::views::{ReplayJobView, ReplayPreviewView, ReplayedView, ReplaysView};
 use hapax_telemetry::lines;
 
-/// Events a second that a bulk replay puts back, unless asked otherwise.
+/// Default rate of a bulk replay, in events per second.
 pub const RATE_DEFAULT: u32 = 100;
-/// Most events a second that a bulk replay may put back.
+/// Maximum rate of a bulk replay, in events per second.
 const RATE_MAX: u32 = 10_000;
-/// Longest reason that the audit trail takes.
+/// Maximum length of a reason in the audit trail.
 const WHY_CHARACTERS_MAX: usize = 1_024;
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({ "mode": "all", "to": "billing", "why": "billing lost a day" }))]
 pub(super) struct ReplayOne {
-    /// Which of its deliveries; `failed` unless said.
+    /// Which of its deliveries to replay [default: `failed`].
     #[schema(schema_with = hapax_api::schemas::replay_mode_or_null)]
     mode: Option<ReplayMode>,
     /// Only to this destination, even if it was added after the event.
     to: Option<String>,
-    /// Why; it is kept in the audit trail.
+    /// The reason, which is kept in the audit trail.
     #[schema(max_length = 1024)]
     why: String,
 }
@@ -50,27 +50,27 @@ pub(super) struct ReplayOne {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "query": "source:stripe status:dead since:2h", "mode": "failed", "why": "billing is fixed", "dry_run": true }))]
 pub(super) struct ReplayMany {
-    /// Which events: a text in the query language, or the same as an object.
+    /// The events to replay: a string in the query language, or the same query as an object.
     #[schema(schema_with = hapax_api::schemas::which, required)]
     query: Option<Which>,
-    /// Which of their deliveries; `failed` unless said.
+    /// Which of their deliveries to replay [default: `failed`].
     #[schema(schema_with = hapax_api::schemas::replay_mode_or_null)]
     mode: Option<ReplayMode>,
     /// Only to this destination, even if it was added after the events.
     to: Option<String>,
-    /// At most this many events a second; 100 unless said.
+    /// The maximum number of events per second [default: 100].
     #[schema(minimum = 1, maximum = 10000)]
     rate: Option<u32>,
-    /// Why; it is kept in the audit trail.
+    /// The reason, which is kept in the audit trail.
     #[schema(max_length = 1024)]
     #[serde(default)]
     why: String,
-    /// Count and show a few, and change nothing.
+    /// Whether to count and preview the events without changing anything [default: false].
     #[serde(default)]
     dry_run: bool,
 }
 
-/// Which events: a text in the query language, or the same as an object.
+/// A query as a string in the query language or as an object.
 #[derive(Debug)]
 enum Which {
     Text(String),
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Which {
     }
 }
 
-/// By hand, so that an unknown field is refused with its name.
+/// Implemented by hand, so that an error names an unknown field.
 struct WhichVisitor;
 
 impl<'de> Visitor<'de> for WhichVisitor {
@@ -103,10 +103,10 @@ impl<'de> Visitor<'de> for WhichVisitor {
     }
 }
 
-/// Puts one event back to work.
+/// Replays one event.
 ///
-/// A replay keeps the idempotency key, so that a handler that has seen the event can tell; only mode `force` takes new
-/// ones, under which it takes effect again.
+/// A replay keeps the idempotency key, so that a handler can recognize an event that it has seen. Only the mode
+/// `force` uses new keys, so that the event takes effect again.
 #[utoipa::path(post, path = "/events/{id}/replay", operation_id = "replayEvent", tag = "replays",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
     request_body = ReplayOne,
@@ -126,7 +126,7 @@ pub(super) async fn replay_one(
         .map(Json)
 }
 
-/// Puts one event back to work; `by` is who and why.
+/// Replays one event. The last argument is who and why.
 pub async fn replayed(
     state: &AdminState,
     event: EventId,
@@ -135,7 +135,7 @@ pub async fn replayed(
     (who, why): (&Actor, &str),
 ) -> ApiResult<ReplayedView> {
     check_why(why)?;
-    // Read before: afterwards it is too late to refuse.
+    // Read first: after the replay it would be too late to refuse.
     let record = events::record(state, event).await?;
     let mut left_alone = state.engine.too_late(&record, mode);
     left_alone.retain(|destination| to.as_ref().is_none_or(|to| to == destination));
@@ -167,10 +167,10 @@ pub async fn replayed(
     }
 }
 
-/// Starts a bulk replay, or says what it would do.
+/// Starts a bulk replay, or previews it.
 ///
-/// A replay is a stored job: it goes on after a restart, at its own rate, and can be cancelled. Events with unfinished
-/// work are left alone.
+/// A bulk replay is a stored job: it resumes after a restart, runs at its own rate, and can be cancelled. Events with
+/// unfinished deliveries are skipped.
 #[utoipa::path(post, path = "/replays", operation_id = "startReplay", tag = "replays",
     request_body = ReplayMany,
     responses((status = 200, description = "With `dry_run`: what it would do.", body = ReplayPreviewView), (status = 202, description = "The replay that was started; `Location` says where it is.", body = ReplayJobView, headers(("location" = String, description = "Its path.")))),
@@ -191,7 +191,7 @@ pub(super) async fn start(
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(job)).into_response())
 }
 
-/// Lists bulk replays, newest first, over or not.
+/// Lists bulk replays, running and finished, newest first.
 #[utoipa::path(get, path = "/replays", operation_id = "listReplays", tag = "replays",
     params(PageParameters),
     responses((status = 200, description = "A page of replays.", body = ReplaysView)),
@@ -205,7 +205,7 @@ pub(super) async fn list(
     page(&state, after, limit).await.map(Json)
 }
 
-/// Shows how far a bulk replay is.
+/// Shows the progress of a bulk replay.
 #[utoipa::path(get, path = "/replays/{id}", operation_id = "getReplay", tag = "replays",
     params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
     responses((status = 200, description = "The replay.", body = ReplayJobView)),
@@ -220,7 +220,7 @@ pub(super) async fn show(
 
 /// Cancels a bulk replay.
 ///
-/// What it has put back stays so.
+/// Deliveries that were already requeued stay queued.
 #[utoipa::path(delete, path = "/replays/{id}", operation_id = "cancelReplay", tag = "replays",
     params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
     responses((status = 200, description = "The replay as it ended.", body = ReplayJobView)),
@@ -234,7 +234,7 @@ pub(super) async fn cancel(
     cancelled(&state, job_id(&id)?, &caller.actor).await.map(Json)
 }
 
-/// What a bulk replay would do.
+/// A preview of a bulk replay.
 pub async fn preview(state: &AdminState, request: &ReplayRequest) -> ApiResult<ReplayPreviewView> {
     Ok(show::preview(state.engine.preview_replay(request).await?))
 }
@@ -279,7 +279,7 @@ pub async fn find(state: &AdminState, id: ReplayJobId) -> ApiResult<ReplayJobVie
         .ok_or_else(missing)
 }
 
-/// Whether a job is about one of the sources that the caller sees, and nothing else.
+/// Whether a job concerns only a source that the caller sees.
 fn is_visible(state: &AdminState, job: &ReplayJob) -> bool {
     let source = job.query.source.as_ref();
     state.visible.is_all() || source.is_some_and(|source| state.visible.sees(source.as_str()))
@@ -318,7 +318,7 @@ fn target(settings: &Settings, to: Option<&str>) -> ApiResult<Option<Destination
     to.map(|name| settings.destination(name)).transpose()
 }
 
-/// Refuses a reason that the audit trail has no room for.
+/// Refuses a reason that is too long for the audit trail.
 pub(super) fn check_why(why: &str) -> ApiResult<()> {
     let length = why.chars().count();
     if length <= WHY_CHARACTERS_MAX {
@@ -329,7 +329,7 @@ pub(super) fn check_why(why: &str) -> ApiResult<()> {
     )))
 }
 
-/// The id of a bulk replay in a path.
+/// Parses the id of a bulk replay from a path.
 pub fn job_id(text: &str) -> ApiResult<ReplayJobId> {
     let id = text.parse().map_err(|_| {
         ApiError::invalid_parameter(format!(
@@ -339,7 +339,7 @@ pub fn job_id(text: &str) -> ApiResult<ReplayJobId> {
     id.map(ReplayJobId)
 }
 
-/// Why a replay leaves these destinations alone.
+/// Why a replay skips these destinations.
 fn too_late(destinations: &[DestinationId]) -> String {
     let names: Vec<String> = destinations.iter().map(|name| format!("`{name}`")).collect();
     format!(

@@ -1,6 +1,6 @@
-//! `GET searches`, `PUT searches/{name}`, `DELETE searches/{name}`: queries that were given a name.
+//! `GET searches`, `PUT searches/{name}`, `DELETE searches/{name}`: saved searches.
 //!
-//! A saved search keeps its query as it was typed, so that `since:2h` means the last two hours whenever it is opened.
+//! A saved search keeps its query as typed, so that `since:2h` always means the last two hours.
 
 use axum::Json;
 use hapax_core::store::{Actor, SAVED_SEARCHES_MAX, SavedSearch};
@@ -16,10 +16,10 @@ use super::state::AdminState;
 use hapax_api::query;
 use hapax_api::views::{DeletedSearchView, SavedSearchView, SavedSearchesView};
 
-/// Longest name of a saved search.
+/// Maximum length of a saved search's name.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// A query to keep.
+/// A query to save.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = SavedSearchQuery, example = json!({ "query": "status:dead since:24h" }))]
@@ -66,7 +66,7 @@ pub(super) async fn delete(
     remove(&state, name, &caller.actor).await.map(Json)
 }
 
-/// Every saved search, by name.
+/// Every saved search, ordered by name.
 pub async fn all(state: &AdminState) -> ApiResult<SavedSearchesView> {
     let searches = state.engine.store().saved_searches().await?;
     Ok(SavedSearchesView {
@@ -82,7 +82,7 @@ pub async fn all(state: &AdminState) -> ApiResult<SavedSearchesView> {
     })
 }
 
-/// Whether a saved search is about one of the sources that the caller sees.
+/// Whether a saved search concerns a source that the caller sees.
 fn is_visible(state: &AdminState, search: &SavedSearch) -> bool {
     let source = || filter::read(&state.settings.load(), &search.query).ok()?.source;
     state.visible.is_all() || source().is_some_and(|source| state.visible.sees(source.as_str()))

@@ -1,4 +1,4 @@
-//! From the configuration to what the admin port shows of it, and what it needs to sign a copy of an event.
+//! The part of the configuration that the admin port shows, and what it needs to sign an exported event.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -51,7 +51,7 @@ fn facts(config: &Config, source: &Source) -> SourceFacts {
     }
 }
 
-/// What to enter at the sender, or, without a public URL, what works on this machine.
+/// The URL to enter at the provider, or a local one if no public URL is configured.
 fn url(config: &Config, source: &str) -> String {
     match config.public_url_of(source) {
         url if url.is_empty() => {
@@ -66,7 +66,7 @@ fn url(config: &Config, source: &str) -> String {
     }
 }
 
-/// A service that listens on every address is reached on this machine's own.
+/// A service that listens on all addresses can be reached on loopback.
 fn reachable(listen: SocketAddr) -> SocketAddr {
     if !listen.ip().is_unspecified() {
         return listen;
@@ -99,7 +99,7 @@ fn source(config: &Config, source: &Source) -> SourceView {
     }
 }
 
-/// An outbox is a source of events, and the destination of those that name a URL.
+/// An outbox is a source of events, and the destination of rows that name a URL.
 fn outbox_source(outbox: &Outbox) -> SourceView {
     SourceView {
         name: full_name(&outbox.name),
@@ -134,7 +134,7 @@ fn outbox_destination(outbox: &Outbox) -> DestinationSettings {
 fn destination(destination: &Destination) -> DestinationSettings {
     let (kind, target) = match &destination.kind {
         Kind::Http { url, .. } => ("http", shown_url(url)),
-        // Arguments may be secrets; the program is not.
+        // Arguments can be secrets; the program is not.
         Kind::Command { argv, .. } => ("command", argv.first().cloned().unwrap_or_default()),
         Kind::Sql(sql) => ("sql", sql.url.to_string()),
     };

@@ -1,4 +1,4 @@
-//! From what the store keeps to what the API shows.
+//! Converts stored data into the API's documents.
 
 use std::collections::HashSet;
 
@@ -16,19 +16,19 @@ use hapax_api::views::{
 };
 use hapax_delivery::outbox::{instead_of, own_key};
 
-/// What is shown instead of a credential.
+/// Replaces a redacted value.
 pub(super) const HIDDEN: &str = "***";
-/// Headers whose values are credentials; they are kept for no reader.
+/// Headers whose values are credentials. No role may see them.
 const HIDDEN_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
-/// What has to be known to show deliveries: the names of destinations, and which take work.
+/// What is needed to show deliveries: the names of destinations, and which ones are paused.
 pub(super) struct Names<'a> {
     settings: &'a Settings,
     paused: HashSet<DestinationId>,
 }
 
 impl<'a> Names<'a> {
-    /// As things are now.
+    /// The current names and pauses.
     pub(super) fn now(state: &AdminState, settings: &'a Settings) -> Self {
         let ports = state.engine.destinations();
         let paused = ports
@@ -47,7 +47,6 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// One delivery.
     pub(super) fn delivery(&self, view: &store::DeliveryView) -> DeliveryView {
         DeliveryView {
             event: view.event,
@@ -66,7 +65,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// One delivery, with the key that its attempts carry.
+    /// One delivery of an event, with the key that its attempts carry.
     fn delivery_of(&self, event: &StoredEvent, view: &store::DeliveryView) -> DeliveryView {
         let shown = self.delivery(view);
         DeliveryView {
@@ -75,7 +74,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// One event, whole.
+    /// A complete event.
     pub(super) fn event(&self, record: &EventRecord) -> EventView {
         let event = &record.event;
         EventView {
@@ -138,7 +137,7 @@ pub(super) fn summary(event: EventSummary) -> EventSummaryView {
     }
 }
 
-/// What a search looked at.
+/// How much of the store a search covered.
 pub(super) const fn coverage(coverage: Coverage) -> CoverageView {
     match coverage {
         Coverage::Everything => CoverageView::Everything,
@@ -147,10 +146,10 @@ pub(super) const fn coverage(coverage: Coverage) -> CoverageView {
     }
 }
 
-/// Dead letters that have much in common.
+/// Dead letters with the same destination and error.
 pub(super) fn dead_group(settings: &Settings, group: &DeadGroup) -> DeadGroupView {
     let query = EventQuery {
-        // An error belongs to a dead delivery already; without one the status has to say it.
+        // Only dead deliveries have an error; without one, the query must name the status.
         status: group.error.is_none().then_some(EventStatus::Dead),
         to: Some(settings.name_of(&group.destination).as_str().into()),
         error: group.error,
@@ -168,7 +167,6 @@ pub(super) fn dead_group(settings: &Settings, group: &DeadGroup) -> DeadGroupVie
     }
 }
 
-/// A pause.
 pub(super) fn pause(pause: Pause) -> PauseView {
     PauseView {
         destination_id: pause.destination.to_string(),
@@ -178,7 +176,7 @@ pub(super) fn pause(pause: Pause) -> PauseView {
     }
 }
 
-/// A bulk replay. What it looks for in fields that are hidden is hidden, too.
+/// A bulk replay. Values that it searches for in redacted fields are redacted, too.
 pub(super) fn job(settings: &Settings, mut job: ReplayJob) -> ReplayJobView {
     sight::hide_values(settings, &mut job.query);
     ReplayJobView {
@@ -202,7 +200,7 @@ pub(super) fn job(settings: &Settings, mut job: ReplayJob) -> ReplayJobView {
     }
 }
 
-/// What a bulk replay would do.
+/// A preview of a bulk replay.
 pub(super) fn preview(preview: ReplayPreview) -> ReplayPreviewView {
     let samples = preview.samples.into_iter().map(summary).collect();
     ReplayPreviewView {

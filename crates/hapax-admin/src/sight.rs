@@ -1,8 +1,9 @@
-//! What of a stored request someone may see: the one place that decides it.
+//! The one place that decides which parts of a stored request a caller may see.
 //!
-//! No one sees what proves a request by itself: it is not stored any more, and what earlier versions stored is hidden. Those
-//! who may only read see no signatures either: where a sender does not sign its ids, a body and its signature are enough to
-//! send it again under another id. Fields that a source redacts are hidden from everyone.
+//! No one sees a credential that proves a request by itself: such credentials are no longer stored, and those that
+//! earlier versions stored are redacted. The role `read` does not see signatures either: if a provider does not sign
+//! its ids, a body and its signature suffice to send it again under another id. Fields that a source redacts are
+//! hidden from everyone.
 
 use std::ops::Deref;
 
@@ -17,7 +18,7 @@ use super::state::{Settings, SourceFacts};
 use hapax_config::Role;
 use hapax_config::redact::{RedactedField, Redaction};
 
-/// Parts of names of headers that hold signatures and tokens, whether they are what the source is verified by or not.
+/// Words in the names of headers that contain signatures or tokens, even if the source is not verified by them.
 const TELLING: [&str; 9] = [
     "apikey",
     "auth",
@@ -30,7 +31,7 @@ const TELLING: [&str; 9] = [
     "token",
 ];
 
-/// An event as someone may see it: what is shown is made of this and never of what the store answers.
+/// An event as a caller may see it. Responses are built from this, never from the stored record.
 #[derive(Clone, Debug)]
 pub struct VisibleRecord(EventRecord);
 
@@ -50,7 +51,7 @@ pub(crate) fn record(settings: &Settings, role: Role, mut record: EventRecord) -
     VisibleRecord(record)
 }
 
-/// Another body under an event's id, as this role may see it.
+/// A conflicting body as this role may see it.
 pub(crate) fn other_body(
     settings: &Settings,
     role: Role,
@@ -61,7 +62,7 @@ pub(crate) fn other_body(
     other_body
 }
 
-/// Refuses a search that would tell what a hidden field holds, unless this role may know.
+/// Refuses a search that would reveal the value of a hidden field, unless this role may see it.
 pub(crate) fn check_search(settings: &Settings, role: Role, query: &EventQuery) -> ApiResult<()> {
     if role.can_see_proofs() {
         return Ok(());
@@ -75,7 +76,7 @@ pub(crate) fn check_search(settings: &Settings, role: Role, query: &EventQuery) 
     Ok(())
 }
 
-/// Hides the values that a query looks for in fields that a source redacts.
+/// Redacts the values that a query searches for in fields that a source redacts.
 pub(crate) fn hide_values(settings: &Settings, query: &mut EventQuery) {
     let redactions: Vec<&Redaction> = searched(settings, query)
         .map(|(_, facts)| &facts.redact)
@@ -87,7 +88,7 @@ pub(crate) fn hide_values(settings: &Settings, query: &mut EventQuery) {
     }
 }
 
-/// The sources that a query looks at.
+/// The sources that a query covers.
 fn searched<'a>(
     settings: &'a Settings,
     query: &EventQuery,
@@ -155,7 +156,8 @@ fn hidden_fields(role: Role, facts: &SourceFacts) -> Redaction {
     facts.redact.and(proofs.map(RedactedField::at_top))
 }
 
-/// Whether a header's name says that it holds a proof: of a source that is not configured any more, nothing else does.
+/// Whether a header's name suggests a credential. For a source that is no longer configured, this is the only
+/// indication.
 fn is_telling(name: &str) -> bool {
     name.contains("api-key") || name.split(['-', '_']).any(|part| TELLING.contains(&part))
 }

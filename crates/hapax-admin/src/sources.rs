@@ -1,4 +1,4 @@
-//! `GET sources`: where events come from, as configured.
+//! `GET sources`: the configured sources.
 
 use axum::Json;
 
@@ -7,14 +7,14 @@ use super::facts;
 use super::state::AdminState;
 use hapax_api::views::SourcesView;
 
-/// Lists the sources as they are configured, without their secrets.
+/// Lists the configured sources, without their secrets.
 #[utoipa::path(get, path = "/sources", operation_id = "listSources", tag = "sources",
     responses((status = 200, description = "Every source.", body = SourcesView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> Json<SourcesView> {
     Json(all(&state))
 }
 
-/// Every source, with what was refused lately.
+/// All sources, with recently refused requests.
 pub fn all(state: &AdminState) -> SourcesView {
     let mut sources = state.settings.load().sources.clone();
     for source in &mut sources {

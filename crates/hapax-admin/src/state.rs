@@ -1,4 +1,4 @@
-//! What every handler of the admin port is given.
+//! The shared state of all handlers on the admin port.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,34 +22,34 @@ use hapax_config::redact::Redaction;
 use hapax_delivery::outbox::Outboxes;
 use hapax_telemetry::Meter;
 
-/// The admin port's share of the process. Cheap to clone.
+/// The state of the admin port. Cheap to clone.
 #[derive(Clone)]
 pub struct AdminState {
-    /// The engine that does what operators ask.
+    /// The engine that executes operators' requests.
     pub engine: Engine,
-    /// What the configuration says; swapped whole on a reload.
+    /// The settings, replaced as a whole on a reload.
     pub settings: Arc<ArcSwap<Settings>>,
-    /// What was counted since the start.
+    /// The counters since the start.
     pub meter: Arc<dyn Meter>,
-    /// Whether this process takes work.
+    /// Whether this process is ready.
     pub readiness: Readiness,
-    /// When it started.
+    /// When the process started.
     pub started_at: Timestamp,
     /// Permits for live tails.
     pub streams: Arc<Semaphore>,
-    /// How much the store has of everything.
+    /// The counts of the store.
     pub counts: StoreCounts,
-    /// What access remembers.
+    /// The in-memory state of access control.
     pub gate: Arc<Gate>,
-    /// Which sources whoever asks sees.
+    /// The sources that the caller sees.
     pub visible: VisibleSources,
-    /// The outboxes that are relayed.
+    /// The outboxes that this process relays.
     pub outboxes: Option<Arc<Outboxes>>,
-    /// What is alerted on.
+    /// The alerts of this process.
     pub alerts: Option<Arc<Alerts>>,
-    /// Where people sign in without a token, if anywhere.
+    /// The identity provider for sign-in without a token.
     pub identity_provider: Option<Arc<IdentityProvider>>,
-    /// The store's keys.
+    /// The keys of an encrypted store.
     pub encryption: Option<Arc<Sealed>>,
 }
 
@@ -68,7 +68,7 @@ impl AdminState {
         self
     }
 
-    /// With a way to ask the identity provider.
+    /// With a client for the identity provider.
     #[must_use]
     pub fn with_identity_provider(mut self, provider: IdentityProvider) -> Self {
         self.identity_provider = Some(Arc::new(provider));
@@ -109,56 +109,54 @@ impl AdminState {
     }
 }
 
-/// The part of the configuration that the admin port shows or needs. Of secrets it has its own, and one of each source
-/// to sign a copy with; neither is ever shown.
+/// The part of the configuration that the admin port shows or needs. The only secrets are its own tokens and one
+/// secret per source, to sign exported events. Neither is ever shown.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may use the API.
     pub access: Access,
-    /// Every source, by name.
+    /// Every source, ordered by name.
     pub sources: Vec<SourceView>,
-    /// Every configured destination, by name.
+    /// Every configured destination, ordered by name.
     pub destinations: Vec<DestinationSettings>,
     /// The effective configuration by section, such as `sources.shop`, without secrets.
     pub written: BTreeMap<String, String>,
-    /// How the requests of each source are judged, and made.
+    /// How the requests of each source are verified and signed.
     pub facts: BTreeMap<String, SourceFacts>,
 }
 
-/// How the requests of a source are judged, and how one like them is made.
+/// How the requests of a source are verified and signed.
 #[derive(Clone, Debug)]
 pub struct SourceFacts {
-    /// Whose they are, where there is a preset.
+    /// The provider, if the source has one.
     pub provider: Option<&'static Provider>,
-    /// How they are judged.
+    /// How they are verified.
     pub recipe: Recipe,
-    /// What its sender needs besides a secret.
+    /// Further settings that the provider requires.
     pub options: Options,
     /// The first of its secrets.
     pub secret: Option<Secret>,
-    /// Where its webhooks go: by the public URL, or where the service listens.
+    /// The URL of its webhooks: the public URL, or where the service listens.
     pub url: String,
-    /// Fields of its bodies that no one is shown.
+    /// Body fields that are redacted for everyone.
     pub redact: Redaction,
 }
 
 impl SourceFacts {
-    /// Where the id of an event is, in words.
+    /// Where the id of an event is read from, in words.
     pub fn rule(&self) -> String {
         self.recipe.identity.event_id.to_string()
     }
 }
 
-/// A destination as it is configured.
+/// A configured destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationSettings {
-    /// Its name.
     pub name: String,
-    /// Its stable id.
+    /// The stable id.
     pub id: DestinationId,
     /// `http`, `command` or `sql`.
     pub kind: String,
-    /// Where it leads, without credentials.
+    /// The target it delivers to, without credentials.
     pub target: String,
 }
 
@@ -174,7 +172,7 @@ impl Settings {
             })
     }
 
-    /// The id of the destination that is called this, or has this id.
+    /// The id of the destination with this name or id.
     pub fn destination(&self, name: &str) -> Result<DestinationId, ApiError> {
         let by_name = self
             .destinations
@@ -190,7 +188,7 @@ impl Settings {
         })
     }
 
-    /// The same for what may be removed from the configuration: a name that is unknown is taken for an id.
+    /// The same for destinations that may no longer be configured: an unknown name is treated as an id.
     pub fn destination_or_id(&self, name: &str) -> DestinationId {
         self.destination(name)
             .unwrap_or_else(|_| DestinationId::from(name))
@@ -201,14 +199,14 @@ impl Settings {
         self.destinations.iter().find(|destination| destination.id == *id)
     }
 
-    /// What people call the destination with this id.
+    /// The name of the destination with this id, or the id itself.
     pub fn name_of(&self, id: &DestinationId) -> String {
         self.by_id(id)
             .map_or_else(|| id.to_string(), |destination| destination.name.clone())
     }
 }
 
-/// Names for an error message: few enough to read.
+/// A few names for an error message.
 fn known_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN_MAX: usize = 12;
     let mut names: Vec<&str> = names.collect();
@@ -223,7 +221,7 @@ fn known_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 impl DestinationSettings {
-    /// The view of it before anything is known about its work.
+    /// The view without run-time state.
     pub fn view(&self) -> DestinationView {
         DestinationView {
             name: self.name.clone(),

@@ -1,4 +1,4 @@
-//! `GET stats`: how much of everything there is.
+//! `GET stats`: counters and totals.
 
 use axum::Json;
 use hapax_core::store::{Backlog, Counts, TimeRange};
@@ -18,17 +18,17 @@ use hapax_api::views::{
 };
 use hapax_telemetry::SourceCounts;
 
-/// How far to look back.
+/// The time range of the traffic.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct StatsParameters {
-    /// Adds the traffic of the last hour, day or week.
+    /// Adds the traffic of this time range.
     #[param(schema_with = hapax_api::schemas::span)]
     range: Option<TimeRange>,
 }
 
-/// Counts everything: arrivals by source, work by destination, the store.
+/// Shows statistics: requests by source, deliveries by destination, and the store.
 #[utoipa::path(get, path = "/stats", operation_id = "getStats", tag = "stats",
     params(StatsParameters),
     responses((status = 200, description = "The counts.", body = StatsView)),
@@ -41,7 +41,7 @@ pub(super) async fn show(
     now(&state, asked.range).await.map(Json)
 }
 
-/// How much of everything there is, and the traffic of a span if one is asked for.
+/// The statistics, with the traffic of a range if requested.
 pub(crate) async fn now(state: &AdminState, over: Option<TimeRange>) -> ApiResult<StatsView> {
     let store = state.engine.store();
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
@@ -53,7 +53,7 @@ pub(crate) async fn now(state: &AdminState, over: Option<TimeRange>) -> ApiResul
     };
     let mut arrivals = state.meter.arrivals();
     arrivals.retain(|one| state.visible.sees(&one.source));
-    // These are not kept by source.
+    // These figures are not kept by source.
     let (store, retention) = if state.visible.is_all() {
         (Some(held(state, &counts).await), Some(state.meter.purged()))
     } else {
@@ -84,14 +84,14 @@ async fn held(state: &AdminState, counts: &Counts) -> StoreView {
     }
 }
 
-/// What is known of the store's keys.
+/// The state of the store's encryption keys.
 async fn encryption(state: &AdminState) -> Option<EncryptionView> {
     let store = state.encryption.as_ref()?;
     let counted = store.counted().await.ok().flatten();
     Some(encryption_view(store, counted))
 }
 
-/// Of a store, and of what was counted in it.
+/// The state of a store's encryption keys, with the values counted by key.
 pub fn encryption_view(store: &Sealed, counted: Option<Counted>) -> EncryptionView {
     let rows = store.rows();
     EncryptionView {
@@ -103,7 +103,7 @@ pub fn encryption_view(store: &Sealed, counted: Option<Counted>) -> EncryptionVi
     }
 }
 
-/// Every configured source, and every other that something came from.
+/// All configured sources, and others that sent requests.
 fn sources(settings: &Settings, arrivals: Vec<SourceCounts>, counts: &Counts) -> Vec<SourceStatsView> {
     let quiet = settings
         .sources

@@ -1,4 +1,4 @@
-//! How much the store has of everything, counted no more often than needed.
+//! The counts of the store, counted no more often than needed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,23 +7,23 @@ use hapax_core::Backend;
 use hapax_core::store::{Counts, Error};
 use tokio::sync::Mutex;
 
-/// How long counts are good for a scrape: counting a large ledger is not free.
+/// How long a scrape uses cached counts: counting a large ledger is not free.
 const COUNTS_KEPT: Duration = Duration::from_secs(5);
-/// A scrape waits this long for the store, and then shows what it knew last.
+/// How long a scrape waits for the store before it uses the last known counts.
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(2);
-/// Counting that takes no longer is done for each page.
+/// Up to this duration, counting is quick and is done for each page.
 const COUNTING_QUICK: Duration = Duration::from_millis(50);
-/// How many times as long as it took to count, the counts stand.
+/// Counts are reused for this many times the duration of counting.
 const COUNTS_STAND: u32 = 20;
-/// Counts that are older are not shown: a page waits for new ones.
+/// Counts older than this are not shown: a page waits for new ones.
 const COUNTS_OLD: Duration = Duration::from_secs(60);
 
-/// The store's counts. Exact where counting is quick; where it takes long (a backlog of a million), pages show those of
-/// a moment ago at once while someone counts again.
+/// The counts of the store. If counting is quick, they are exact. If it is slow (a backlog of a million), pages show
+/// recent counts immediately while they are refreshed in the background.
 #[derive(Clone, Debug, Default)]
 pub struct StoreCounts {
     known: Arc<parking_lot::Mutex<Option<Counted>>>,
-    /// Held by whoever counts: those that come meanwhile wait for one count, or take what is known.
+    /// Locked while counting, so that concurrent callers share one count or use the cached one.
     counting: Arc<Mutex<()>>,
 }
 
@@ -36,7 +36,7 @@ struct Counted {
 }
 
 impl StoreCounts {
-    /// For a page.
+    /// The counts for a page.
     pub async fn read(&self, store: &Arc<dyn Backend>) -> Result<Counts, Error> {
         match self.known() {
             Some(counted) if counted.is_good() => Ok(counted.counts),
@@ -48,7 +48,8 @@ impl StoreCounts {
         }
     }
 
-    /// For a scrape, which must be answered above all when the store does not: with what was known last.
+    /// The counts for a scrape, which must succeed especially if the store does not answer: then with the last known
+    /// counts.
     pub async fn scrape(&self, store: &Arc<dyn Backend>) -> Counts {
         let known = self.known();
         if let Some(counted) = known
@@ -67,20 +68,20 @@ impl StoreCounts {
         self.known.lock().clone()
     }
 
-    /// Counts again beside whoever asked, unless someone does already.
+    /// Counts in the background, unless a count is already running.
     fn refresh(&self, store: &Arc<dyn Backend>) {
         if self.counting.try_lock().is_err() {
             return;
         }
         let (counts, store) = (self.clone(), Arc::clone(store));
-        // A failure is seen by whoever has to wait for the next count.
+        // A failure is reported to the next caller that waits for a count.
         tokio::spawn(async move { drop(counts.count(&store).await) });
     }
 
     async fn count(&self, store: &Arc<dyn Backend>) -> Result<Counts, Error> {
         let asked = Instant::now();
         let _one_at_a_time = self.counting.lock().await;
-        // Whoever held the lock may have counted after this one asked.
+        // The previous holder of the lock may have counted after this call began.
         if let Some(counted) = self.known().filter(|counted| counted.at >= asked + counted.took) {
             return Ok(counted.counts);
         }
@@ -96,13 +97,13 @@ impl StoreCounts {
 }
 
 impl Counted {
-    /// Whether no one needs to count again: little of the time should go into counting.
+    /// Whether these counts can be reused: little time should be spent on counting.
     fn is_good(&self) -> bool {
         let stands_for = (self.took * COUNTS_STAND).min(COUNTS_KEPT);
         self.took > COUNTING_QUICK && self.at.elapsed() < stands_for
     }
 
-    /// Whether a page shows it rather than waits.
+    /// Whether a page shows these counts rather than waiting.
     fn will_do(&self) -> bool {
         self.took > COUNTING_QUICK && self.at.elapsed() < COUNTS_OLD
     }

@@ -1,7 +1,7 @@
-//! `GET events/stream`: what arrives, as it arrives, as server-sent events.
+//! `GET events/stream`: a live tail of arrivals as server-sent events.
 //!
-//! Lossy on purpose: a reader that is slower than the arrivals is told how many it missed, and no one
-//! waits for it. A stream ends when the process stops.
+//! Lossy on purpose: a reader that is too slow receives the number of arrivals it missed, and nothing waits for it. A
+//! stream ends when the process stops.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -23,33 +23,33 @@ use super::filter;
 use super::readiness::Readiness;
 use super::state::{AdminState, Settings};
 
-/// Most live tails at once.
+/// Maximum number of concurrent live tails.
 pub(super) const STREAMS_MAX: usize = 64;
-/// A silent stream says this often that it lives, so that proxies keep it.
+/// How often an idle stream sends a keep-alive, so that proxies do not close it.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Which arrivals; everything given must match.
+/// The arrivals to stream; everything given must match.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct TailParameters {
-    /// Which arrivals, in the query language; only `source:`, `type:`, `id:` and `since:` are known at arrival.
+    /// The arrivals to stream, in the query language. Only `source:`, `type:`, `id:` and `since:` are allowed.
     #[param(schema_with = hapax_api::schemas::query_text)]
     q: Option<String>,
-    /// Of this source.
+    /// Only arrivals of this source.
     source: Option<String>,
-    /// Of this type; a trailing `*` matches any rest.
+    /// Only arrivals of this type; a trailing `*` matches any ending.
     #[serde(rename = "type")]
     event_type: Option<String>,
-    /// With this id of the sender.
+    /// Only arrivals with this id: the provider's or the Hapax id.
     event_id: Option<String>,
 }
 
 /// Streams arrivals as they happen (server-sent events).
 ///
-/// Each `arrival` holds `id`, `source`, `event_id`, `type`, `received_at` and `status` (accepted, duplicate or conflict).
-/// A reader that is too slow gets `lagged` with the number it missed. 64 may be open. It ends two seconds after its caller
-/// would not be let in any more.
+/// Each `arrival` contains `id`, `source`, `event_id`, `type`, `received_at` and `status` (accepted, duplicate or
+/// conflict). A reader that is too slow receives `lagged` with the number it missed. At most 64 streams can be open.
+/// A stream ends at most two seconds after its caller loses access.
 #[utoipa::path(get, path = "/events/stream", operation_id = "streamEvents", tag = "events",
     params(TailParameters),
     responses((status = 200, description = "Arrivals, without an end.", content_type = "text/event-stream", body = String)),
@@ -85,7 +85,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// The next event to send; none when the stream is over.
+    /// The next event to send; `None` when the stream ends.
     async fn next(&mut self) -> Option<Event> {
         loop {
             let received = tokio::select! {
@@ -124,20 +124,20 @@ impl TailParameters {
     }
 }
 
-/// Whether a query asks only for what is known of an event when it arrives.
+/// Whether a query uses only what is known about an event on arrival.
 pub fn is_seen_at_arrival(query: &EventQuery) -> bool {
     let known = EventQuery {
         source: query.source.clone(),
         event_type: query.event_type.clone(),
         event_id: query.event_id.clone(),
-        // What arrives now is after any moment that has passed.
+        // Anything that arrives now is after a time in the past.
         since: query.since,
         ..EventQuery::default()
     };
     *query == known
 }
 
-/// A permit for one more live tail.
+/// A permit for another live tail.
 pub fn permit(state: &AdminState) -> ApiResult<OwnedSemaphorePermit> {
     match state.streams.clone().try_acquire_owned() {
         Ok(permit) => Ok(permit),
@@ -147,7 +147,7 @@ pub fn permit(state: &AdminState) -> ApiResult<OwnedSemaphorePermit> {
     }
 }
 
-/// Whether an arrival is one of those that are wanted, from a source that the caller sees.
+/// Whether an arrival matches, and the caller sees its source.
 pub fn fits(visible: &VisibleSources, wanted: &EventQuery, notice: &Notice) -> bool {
     let is_source = wanted
         .source

@@ -1,4 +1,4 @@
-//! Headers on every answer of the admin port: what a browser may do with it.
+//! Security headers on every response of the admin port.
 
 use axum::response::Response;
 use http::header::{
@@ -6,8 +6,8 @@ use http::header::{
 };
 use http::{HeaderName, HeaderValue};
 
-/// Scripts, styles and images come from this port alone, none of them inline; nothing else is loaded, and no page of
-/// anyone else frames ours.
+/// Scripts, styles and images come only from this port, none of them inline; nothing else is loaded, and no foreign
+/// page may frame ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -15,17 +15,17 @@ const FIXED: [(HeaderName, &str); 6] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (X_FRAME_OPTIONS, "DENY"),
-    // Not `no-referrer`: with it, browsers hide the origin of our own forms from us, which we check.
+    // Not `no-referrer`: it would make browsers hide the origin of our own forms, which we check.
     (REFERRER_POLICY, "same-origin"),
     (
         HeaderName::from_static("cross-origin-opener-policy"),
         "same-origin",
     ),
-    // Pages and answers hold what senders sent; only assets say that they may be kept.
+    // Pages and responses contain data from providers; only assets allow caching.
     (CACHE_CONTROL, "no-store"),
 ];
 
-/// Adds what the handler did not set itself.
+/// Adds the headers that the handler did not set itself.
 pub(super) async fn strict(mut response: Response) -> Response {
     for (name, value) in FIXED {
         response

@@ -1,4 +1,4 @@
-//! The last ten minutes of this process, as the API and the pages show them.
+//! The last ten minutes of this process, for the API and the pages.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::state::{AdminState, Settings};
 use hapax_api::views::{DestinationTenMinutesView, PercentilesView, SourceTenMinutesView, TenMinutesView};
 use hapax_telemetry::{Figures, Percentiles};
 
-/// As of now.
+/// The figures as of now.
 pub fn now(state: &AdminState) -> TenMinutesView {
     let (recent, settings) = (state.meter.last_ten_minutes(), state.settings.load());
     TenMinutesView {

@@ -1,4 +1,4 @@
-//! `GET stats?range=…`: what came and went over time, summed over all processes.
+//! `GET stats?range=…`: traffic over time, summed over all processes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use hapax_api::views::{
     TrafficView,
 };
 
-/// The traffic of a span.
+/// The traffic of a range.
 pub async fn over(state: &AdminState, span: TimeRange) -> ApiResult<TrafficView> {
     let (rows, now) = (rows(state, span).await?, state.meter.now());
     Ok(sum(&state.settings.load(), span, now, rows))
 }
 
-/// The rows of all processes, with what this one has not written yet, of what the caller sees.
+/// The rows of all processes that the caller may see, including those that this process has not written yet.
 pub(super) async fn rows(state: &AdminState, span: TimeRange) -> ApiResult<Vec<TrafficRow>> {
     let stored = state.engine.store().traffic(span).await?;
     let mut rows = state.meter.traffic_on_top_of(stored, span);
@@ -49,7 +49,7 @@ pub(super) fn sum(
         .map(|destination| (destination.id.clone(), Series::new(slots.len())))
         .collect();
     for row in rows {
-        // A row may just have left the span, or come from a process whose clock is ahead.
+        // A row may have just left the range, or come from a process with a clock that is ahead.
         let Ok(place) = slots.binary_search(&row.slot) else {
             continue;
         };
@@ -84,7 +84,7 @@ pub(super) fn slots(span: TimeRange, now: Timestamp) -> Vec<Timestamp> {
     begins.collect()
 }
 
-/// What one subject did, slot by slot.
+/// The traffic of one subject by slot.
 struct Series(Vec<Traffic>);
 
 impl Series {
@@ -154,7 +154,7 @@ pub(super) fn percentiles(durations: &Durations) -> PercentilesView {
     }
 }
 
-/// To the microsecond: more digits than that would pretend to be known.
+/// To the microsecond: further digits would suggest false precision.
 fn in_millis(took: Duration) -> f64 {
     took.as_micros() as f64 / 1_000.0
 }

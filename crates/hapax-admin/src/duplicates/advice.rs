@@ -1,4 +1,4 @@
-//! What the figures mean: whether the window is long enough, and what to look into at the sender.
+//! Interprets the figures: whether the window is long enough, and what to investigate at the provider.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use hapax_api::views::{FindingKind, FindingView, SourceView, WindowAdvice, Windo
 use hapax_config::ledger_window_min;
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// A largest gap above this share of the window is too near.
+/// If the largest gap exceeds this share of the window, the window is too short.
 const USED_MAX: f64 = 0.8;
-/// Below this share a shorter window is worth a word.
+/// Below this share, a shorter window is worth recommending.
 const USED_LITTLE: f64 = 0.05;
-/// So many copies tell how late a sender repeats itself; fewer do not.
+/// Minimum number of duplicates that shows how late a provider redelivers.
 const COPIES_TO_JUDGE: u64 = 100;
-/// A window is worth lowering if this many times a shorter one would do.
+/// Lowering the window is recommended if it could be shorter by at least this factor.
 const WORTH_LOWERING: u32 = 2;
-/// Above this share of twins the ids of a sender are not stable.
+/// Above this share of events with identical bodies, a provider's ids are considered unstable.
 const TWINS_SHARE_MAX: f64 = 0.05;
-/// Fewer twins than this may be chance.
+/// Minimum number of events with identical bodies. Fewer may be chance.
 const TWINS_MIN: u64 = 10;
 
-/// Whether the ledger remembers long enough for this sender.
+/// Whether the ledger window is long enough for this source.
 pub(super) fn window(
     name: &str,
     source: Option<&SourceView>,
@@ -77,7 +77,7 @@ fn judge(
     if used > USED_MAX {
         return (WindowAdvice::Raise, Some(enough));
     }
-    // Only the longest span, with many copies in it, may say that less would do; the window of an outbox is fixed.
+    // Only the longest range with many duplicates can show that less would suffice. The window of an outbox is fixed.
     let may_judge = span == TimeRange::Week && total.duplicates >= COPIES_TO_JUDGE && source.scheme.is_some();
     if may_judge && used < USED_LITTLE && window >= enough * WORTH_LOWERING {
         return (WindowAdvice::MayLower, Some(enough));
@@ -116,7 +116,7 @@ fn sentence(
     }
 }
 
-/// What to look into.
+/// Findings to investigate.
 pub(super) fn findings(total: &Traffic, window: &WindowView) -> Vec<FindingView> {
     let late = (window.advice == WindowAdvice::Raise).then(|| FindingView {
         kind: FindingKind::Window,

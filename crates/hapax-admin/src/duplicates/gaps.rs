@@ -1,4 +1,4 @@
-//! Gaps in classes that people read: a second, a minute, an hour, a week.
+//! Gaps in readable classes: a second, a minute, an hour, a week.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// The upper end of each class but the last.
+/// The upper bound of each class except the last.
 const CLASSES: [(u64, &str); 10] = [
     (1, "up to 1 s"),
     (10, "up to 10 s"),
@@ -25,7 +25,7 @@ const CLASSES: [(u64, &str); 10] = [
 ];
 const MORE: &str = "more than 30 d";
 
-/// Copies by the gap after the first.
+/// Duplicates by the gap since the first delivery.
 pub(super) fn classes(gaps: &Durations) -> Vec<GapClassView> {
     let ends = CLASSES.iter().map(|(seconds, label)| (Some(*seconds), *label));
     let mut views: Vec<GapClassView> = ends
@@ -49,13 +49,13 @@ fn is_within(gap: Duration, up_to_seconds: Option<u64>) -> bool {
     up_to_seconds.is_none_or(|end| gap <= Duration::from_secs(end))
 }
 
-/// A length of time as a sentence has it: `71 h`, `30 d`.
+/// A duration in words: `71 h`, `30 d`.
 pub(super) fn words(length: Duration) -> String {
     match length.as_secs() {
         0 => format!("{} ms", length.as_millis()),
         seconds @ 1..MINUTE => format!("{seconds} s"),
         seconds @ MINUTE..HOUR => format!("{} min", seconds / MINUTE),
-        // Senders give up after three days: whether it was 71 hours or two days matters there.
+        // Many providers stop redelivering after three days, so the difference between 71 hours and two days matters.
         seconds if seconds < 4 * DAY => format!("{} h", seconds / HOUR),
         seconds => format!("{} d", seconds / DAY),
     }

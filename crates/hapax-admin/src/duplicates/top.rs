@@ -1,4 +1,4 @@
-//! The ids with most copies: found in the counts of all processes, told by the ledger.
+//! The ids with the most duplicates: found in the counts of all processes, exact figures from the ledger.
 
 use std::collections::HashMap;
 
@@ -9,24 +9,24 @@ use super::super::api_error::ApiResult;
 use super::super::state::{AdminState, Settings};
 use hapax_api::views::RedeliveredView;
 
-/// Ids that are shown for each source.
+/// Maximum number of ids shown per source.
 const SHOWN_MAX: usize = 10;
-/// Ids that one answer asks the ledger about; of what is beyond, only the counts are told.
+/// Maximum number of ledger look-ups per response. Beyond it, only the counts are shown.
 const LOOK_UPS_MAX: usize = 200;
 
-/// Copies by id.
+/// Duplicates by id.
 #[derive(Debug, Default)]
 pub(super) struct Top(HashMap<String, u64>);
 
 impl Top {
-    /// Adds what one process counted in one slot.
+    /// Adds the counts of one process in one slot.
     pub(super) fn add(&mut self, redelivered: &Redelivered) {
         for (event_id, copies) in redelivered.iter() {
             *self.0.entry(event_id.to_owned()).or_default() += copies;
         }
     }
 
-    /// Those with most copies, largest first.
+    /// The ids with the most duplicates, largest first.
     pub(super) fn largest(&self) -> Vec<(String, u64)> {
         let mut all: Vec<_> = self.0.iter().map(|(id, copies)| (id.clone(), *copies)).collect();
         all.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
@@ -35,14 +35,14 @@ impl Top {
     }
 }
 
-/// Questions to the ledger, bounded for one answer.
+/// Look-ups in the ledger, limited per response.
 #[derive(Debug, Default)]
 pub(super) struct LookUps {
     asked: usize,
 }
 
 impl LookUps {
-    /// The ids as the ledger knows them.
+    /// Adds exact figures from the ledger to the ids.
     pub(super) async fn exact(
         &mut self,
         state: &AdminState,

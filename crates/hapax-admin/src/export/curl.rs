@@ -1,4 +1,4 @@
-//! A shell script that delivers an event again with curl.
+//! A shell script that redelivers an event with curl.
 
 use hapax_core::{StoredEvent, Timestamp};
 
@@ -6,7 +6,7 @@ use super::literal::{base64_lines, plain, shell};
 use super::resign::{PLACEHOLDER, Resigned};
 use super::title;
 
-/// A body of more bytes is not put on a line of its own.
+/// Maximum size of a body that is written as text.
 const INLINE_BYTES_MAX: usize = 16 * 1024;
 
 pub(super) fn text(event: &StoredEvent, request: &Resigned, now: Timestamp) -> String {
@@ -35,7 +35,7 @@ pub(super) fn text(event: &StoredEvent, request: &Resigned, now: Timestamp) -> S
 fn command(request: &Resigned) -> Vec<String> {
     let mut lines =
         vec!["curl --silent --show-error --include --globoff --request POST --data-binary @- \\".to_owned()];
-    // Without a type of the sender's, curl would send one of its own.
+    // If the provider sent no content type, curl would add its own.
     let has_type = request.headers.iter().any(|(name, _)| name == "content-type");
     if !has_type {
         lines.push("  --header 'content-type:' \\".to_owned());
@@ -50,7 +50,7 @@ fn command(request: &Resigned) -> Vec<String> {
     lines
 }
 
-/// Reads the secret from the environment where a placeholder stands: as it is, in a query, or in basic authentication.
+/// Replaces the placeholder by the secret from the environment: as is, in a query, or in basic authentication.
 fn with_token(line: &str) -> String {
     const OF_QUERY: &str = "TOKEN%3ATOKEN";
     const OF_BASIC: &str = "VE9LRU46VE9LRU4=";
@@ -60,7 +60,7 @@ fn with_token(line: &str) -> String {
 }
 
 fn header(name: &str, value: &str) -> String {
-    // `name:` without a value would take the header away.
+    // `name:` without a value would remove the header.
     let text = if value.is_empty() {
         format!("{name};")
     } else {

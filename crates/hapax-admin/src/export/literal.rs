@@ -1,14 +1,14 @@
-//! A sender's bytes inside a program: quoted so that they stay bytes, whatever they are.
+//! Quotes a provider's bytes as literals of a program, whatever they contain.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Characters of a sender's text in a comment.
+/// Maximum length of a provider's string in a comment.
 const COMMENT_CHARACTERS_MAX: usize = 80;
-/// Characters of base64 on one line.
+/// Length of a line of base64.
 const BASE64_LINE: usize = 76;
 
-/// Text that a comment can hold: one line of plain characters.
+/// A string that is safe in a comment: one line of printable ASCII.
 pub(super) fn in_comment(text: &str) -> String {
     let plain = |letter: char| {
         if letter == ' ' || letter.is_ascii_graphic() {
@@ -20,34 +20,33 @@ pub(super) fn in_comment(text: &str) -> String {
     text.chars().take(COMMENT_CHARACTERS_MAX).map(plain).collect()
 }
 
-/// The body as text, where every character of it can be seen.
+/// The body as text, if all of its characters are visible.
 pub(super) fn plain(body: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(body).ok()?;
     let is_seen = |letter: char| matches!(letter, '\n' | '\t') || !(letter.is_control() || reorders(letter));
     text.chars().all(is_seen).then_some(text)
 }
 
-/// Whether it makes text look like something else than it is.
+/// Whether a character can make text look like something else.
 const fn reorders(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// One word of a shell.
+/// A quoted word of a shell command.
 pub(super) fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A byte string of Rust or Python: every byte that is not a plain character is written by its number.
+/// A byte string literal of Rust or Python: bytes that are not printable ASCII are escaped.
 pub(super) fn byte_string(body: &[u8]) -> String {
     format!("b\"{}\"", body.escape_ascii())
 }
 
-/// A string of JavaScript.
+/// A JavaScript string literal.
 pub(super) fn javascript(text: &str) -> String {
     serde_json::Value::String(text.to_owned()).to_string()
 }
 
-/// Base64 in lines.
 pub(super) fn base64_lines(body: &[u8]) -> Vec<String> {
     let encoded = STANDARD.encode(body);
     let lines = encoded.as_bytes().chunks(BASE64_LINE);

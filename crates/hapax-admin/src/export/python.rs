@@ -1,9 +1,9 @@
-//! A test for pytest that delivers an event twice, with the standard library alone.
+//! A test for pytest that delivers an event twice, using only the standard library.
 
 use super::Copy;
 use super::literal::byte_string;
 
-/// Bytes of the body on one line.
+/// Bytes of the body per line.
 const LINE_BYTES: usize = 80;
 
 pub(super) fn text(copy: &Copy<'_>) -> String {
@@ -55,7 +55,7 @@ def test_delivered_twice():
     )
 }
 
-/// Headers are plain characters, so only quotes and backslashes need care.
+/// Header values are printable ASCII, so only quotes and backslashes need escaping.
 fn string(text: &str) -> String {
     format!("\"{}\"", text.escape_default())
 }

@@ -1,4 +1,4 @@
-//! The request of an event, alone and with a signature that is made now, and what Hapax will say to it.
+//! The request of an event, alone and signed now, and how Hapax will respond to it.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use super::super::state::SourceFacts;
 use super::sent_headers;
 use hapax_delivery::destination::BatchHeaders;
 
-/// What stands in the place of a secret. Basic authentication wants a colon in it.
+/// Placeholder for a secret. Basic authentication requires a colon in it.
 pub(super) const PLACEHOLDER: &str = "TOKEN:TOKEN";
 
-/// A request that is ready to go.
+/// A signed request.
 pub(super) struct Resigned {
     pub(super) url: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
-    /// Whether its proof is the secret itself: [`PLACEHOLDER`] stands in its place.
+    /// Whether the credential is the secret itself: [`PLACEHOLDER`] replaces it.
     pub(super) sends_secret: bool,
-    /// What whoever sends it should know.
+    /// Notes for the user who sends it.
     pub(super) notes: Vec<String>,
 }
 
-/// Signs an event as its sender would, with the first secret of its source.
+/// Signs an event as its provider would, with the first secret of its source.
 pub(super) fn request(
     event: &StoredEvent,
     facts: Option<&SourceFacts>,
@@ -54,7 +54,7 @@ pub(super) fn request(
         proof = signer(secret)?;
     }
     let mut headers = sent_headers(event);
-    // A proof of what was sent then says nothing of what is sent now.
+    // The original signature does not cover the request that is sent now.
     let old = BatchHeaders::of(&facts.recipe);
     headers.retain(|(name, _)| !old.proves_whole(name));
     let body = match facts.provider.filter(|_| event.batch.is_some()) {
@@ -122,13 +122,13 @@ fn notes(
     notes
 }
 
-/// Whether the id of an event is in the event itself.
+/// Whether the event itself contains its id.
 fn is_in_event(facts: &SourceFacts) -> bool {
     let mut fields = facts.recipe.identity.event_id.fields();
     fields.all(|field| field.paths().iter().all(ValuePath::is_in_event))
 }
 
-/// The id and the body of the event, as Hapax will read them.
+/// The event's id and body, as Hapax will read them.
 fn read_back<'a>(
     facts: &SourceFacts,
     secret: &str,

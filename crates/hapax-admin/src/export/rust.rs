@@ -1,4 +1,4 @@
-//! A test in Rust that delivers an event twice, with the standard library alone.
+//! A test in Rust that delivers an event twice, using only the standard library.
 
 use super::Copy;
 use super::literal::byte_string;

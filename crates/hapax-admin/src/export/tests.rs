@@ -1,4 +1,4 @@
-//! Every copy is really run, against a handler that keeps what it is sent.
+//! Every export is really run, against a handler that records its requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -25,7 +25,7 @@ use super::*;
 use hapax_config::redact::Redaction;
 
 const SECRET: &str = "whsec_test_secret";
-/// A script that would run something if a quote were wrong, and text that needs care in every language.
+/// A script that would execute something if a quote were wrong, and text that is difficult in every language.
 const TEXT: &str =
     "{\"id\":\"evt_1\",\"note\":\"it's $(touch pwned) `x` \\\\ \\\"ä€ \\u0000 </script> ${1}\"}\n";
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,12 +64,12 @@ fn record(body: &[u8]) -> EventRecord {
     }
 }
 
-/// A body of every byte, and one of text.
+/// A body with every byte, and a body of text.
 fn bodies() -> [Vec<u8>; 2] {
     [TEXT.as_bytes().to_vec(), (0..=255).cycle().take(20_000).collect()]
 }
 
-/// A handler that answers 200 and tells head and body of each request.
+/// A handler that answers 200 and reports the head and body of each request.
 fn handler() -> (SocketAddr, Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -113,7 +113,7 @@ fn read(stream: &mut TcpStream) -> (String, Vec<u8>) {
     (head, bytes[end..].to_vec())
 }
 
-/// Writes a file, runs a command on it in its folder, and checks that it ends well.
+/// Writes a file, runs a command on it in its folder, and checks that it succeeds.
 fn run(folder: &Path, name: &str, text: &str, command: &[&str], address: SocketAddr) {
     std::fs::write(folder.join(name), text).unwrap();
     let output = Command::new(command[0])
@@ -131,7 +131,7 @@ fn run(folder: &Path, name: &str, text: &str, command: &[&str], address: SocketA
     assert!(!folder.join("pwned").exists());
 }
 
-/// Runs a test in a language against both bodies and checks what the handler got, twice each.
+/// Runs a test in a language against both bodies and checks the handler's requests, two for each.
 fn delivers_twice(name: &str, text: impl Fn(&Copy<'_>) -> String, commands: &[&[&str]]) {
     let folder = tempfile::tempdir().unwrap();
     for body in bodies() {
@@ -164,7 +164,7 @@ fn the_python_test_delivers_the_exact_body_twice() {
 
 #[test]
 fn the_typescript_test_delivers_the_exact_body_twice() {
-    // Node runs JavaScript everywhere; types are what later versions take away by themselves.
+    // Every version of Node runs JavaScript; only later versions strip the types themselves.
     let javascript = |copy: &Copy<'_>| {
         typescript::text(copy)
             .replace(": [string, string][]", "")
@@ -276,7 +276,7 @@ fn a_script_reads_a_secret_that_is_sent_as_it_is_from_the_environment() {
             .output()
             .unwrap();
         assert!(!unset.status.success(), "{unset:?}");
-        // A URL holds no space and no quote: of a query, the person who sets it encodes it.
+        // A URL contains no spaces or quotes: the user who sets a query encodes it.
         let set = Command::new("sh")
             .args(["-c", &text])
             .env(
@@ -291,7 +291,7 @@ fn a_script_reads_a_secret_that_is_sent_as_it_is_from_the_environment() {
             .unwrap();
         assert!(set.status.success(), "{set:?}");
         let (head, _) = requests.recv_timeout(PATIENCE).unwrap();
-        // The handler keeps heads in lower case.
+        // The handler records heads in lower case.
         let expected = expected
             .replace("?key=user:pass'$word 1", "?key=user:pass")
             .to_lowercase();
@@ -299,8 +299,8 @@ fn a_script_reads_a_secret_that_is_sent_as_it_is_from_the_environment() {
     }
 }
 
-/// One event of a batch of this provider, as it is stored, and its source. The id is what Hapax reads in a request
-/// with the sample alone.
+/// One event of a batch of this provider, as stored, and its source. Its id is the one that Hapax reads from a
+/// request with the sample alone.
 fn of_batch(provider: &'static catalogue::Provider) -> (EventRecord, SourceFacts) {
     let secret = generate_secret(provider, &[7; 32]).signing;
     let facts = SourceFacts {
@@ -340,7 +340,7 @@ fn of_batch(provider: &'static catalogue::Provider) -> (EventRecord, SourceFacts
     (record, facts)
 }
 
-/// The providers whose requests carry several events, but for one that signs with a key that no source has.
+/// The providers whose requests carry several events, except for one that signs with a key that no source has.
 fn batch_senders() -> impl Iterator<Item = &'static catalogue::Provider> {
     let all = catalogue::all().iter();
     all.filter(|provider| provider.identity.split.is_some() && provider.name != "sendgrid")
@@ -354,7 +354,7 @@ fn a_copy_of_an_event_of_a_batch_is_a_request_that_is_a_duplicate() {
         let (record, facts) = of_batch(provider);
         let request = resign::request(&record.event, Some(&facts), now).unwrap();
         let notes = request.notes.join(" ");
-        // A hash of the request that an event came in (Pusher) is an id that nothing else has.
+        // The id is a hash of the original request (Pusher), which no other request has.
         let mut places = provider.identity.event_id.fields().flat_map(Field::paths);
         let expected = if places.any(|place| *place == ValuePath::RequestSha256) {
             "its id was made of the whole request"

@@ -1,4 +1,4 @@
-//! A test for `node --test` that delivers an event twice, with what Node has.
+//! A test for `node --test` that delivers an event twice, using only Node's built-in modules.
 
 use super::Copy;
 use super::literal::{base64_lines, javascript, plain};

@@ -1,20 +1,19 @@
-//! The documents that operations take and answer, field by field.
+//! The request and response documents, field by field.
 
 use serde_json::Value;
 
 use super::outline::{Field, help, kind, need, resolve};
 
-/// One kind of document.
+/// A document type.
 pub struct Document {
-    /// Its name.
     pub name: String,
-    /// What it is.
+    /// The description.
     pub about: String,
-    /// In the order of their names; of a document in several shapes, those of all.
+    /// The fields, ordered by name; for a document with several variants, the fields of all.
     pub fields: Vec<Field>,
 }
 
-/// Every document that has fields, in order of their names.
+/// Every document with fields, ordered by name.
 pub fn documents(document: &Value) -> Vec<Document> {
     let schemas = document["components"]["schemas"]
         .as_object()
@@ -33,7 +32,7 @@ pub fn documents(document: &Value) -> Vec<Document> {
         .collect()
 }
 
-/// Whether a schema is a document of its own, and not a word or a number.
+/// Whether a schema is a document with fields rather than a single value.
 pub(super) fn is_described(schema: &Value) -> bool {
     schema["properties"].is_object() || shapes(schema).iter().any(|shape| shape["properties"].is_object())
 }

@@ -1,73 +1,68 @@
-//! The OpenAPI document in the order in which people read it: what the readable page and the reference are made from.
+//! The OpenAPI document in reading order: the source of the readable page and the reference.
 
 use serde_json::Value;
 
-/// Operations that belong together.
+/// A group of operations.
 pub struct Chapter {
-    /// Its tag.
+    /// The tag.
     pub name: String,
-    /// What it is about.
+    /// The description.
     pub about: String,
-    /// In the order of their paths.
+    /// The operations, ordered by path.
     pub operations: Vec<Operation>,
 }
 
 /// One method of one path.
 pub struct Operation {
-    /// Its name in the document.
+    /// The operation id.
     pub id: String,
-    /// In capitals.
+    /// In upper case.
     pub method: String,
-    /// From the root.
+    /// The full path.
     pub path: String,
-    /// The role that it takes; empty where none is needed.
+    /// The required role; empty if none is required.
     pub role: String,
     /// One sentence.
     pub summary: String,
-    /// The rest; may be empty.
+    /// The remaining description; may be empty.
     pub description: String,
-    /// Of the path and the query.
+    /// The path and query parameters.
     pub parameters: Vec<Field>,
-    /// Of the JSON body.
+    /// The fields of the JSON body.
     pub body: Vec<Field>,
-    /// By status.
+    /// The responses by status.
     pub answers: Vec<DescribedResponse>,
 }
 
 /// A parameter, or a field of a body.
 pub struct Field {
-    /// Its name.
     pub name: String,
-    /// Where it stands: `path`, `query` or `body`.
+    /// Where it occurs: `path`, `query` or `body`.
     pub place: String,
-    /// Whether it must be there.
     pub need: Need,
-    /// What it may be.
+    /// The accepted values.
     pub kind: String,
-    /// What it means.
+    /// The description.
     pub help: String,
 }
 
-/// Whether something may be left out.
+/// Whether something may be omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// It may not.
     Required,
-    /// It may.
     Optional,
 }
 
-/// What comes back under one status.
+/// The response for one status.
 pub struct DescribedResponse {
-    /// The status.
     pub status: String,
-    /// When it is given; for problems, every code with its meaning.
+    /// The description; for errors, every code with its meaning.
     pub help: String,
-    /// The schema of its document; none for problems and bytes.
+    /// The schema of the document; none for errors and raw bytes.
     pub schema: Option<String>,
 }
 
-/// The whole document, chapter by chapter.
+/// The whole document, grouped by tag.
 pub fn chapters(document: &Value) -> Vec<Chapter> {
     let tags = document["tags"].as_array().into_iter().flatten();
     tags.map(|tag| Chapter {
@@ -133,7 +128,7 @@ fn body(document: &Value, operation: &Value) -> Vec<Field> {
         .collect()
 }
 
-/// What is said of a field itself, else of its schema.
+/// The description of the field itself, or else of its schema.
 pub(super) fn help(field: &Value, schema: &Value) -> String {
     let mut either = schema["oneOf"].as_array().into_iter().flatten();
     let of_either = either.find_map(|one| one["description"].as_str());
@@ -168,7 +163,7 @@ pub(super) fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
         .unwrap_or(schema)
 }
 
-/// A schema in a few words.
+/// A short description of a schema's type.
 pub(super) fn kind(document: &Value, schema: &Value) -> String {
     let name = schema["$ref"]
         .as_str()

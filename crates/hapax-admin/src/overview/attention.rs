@@ -1,4 +1,4 @@
-//! What someone should look at, the most pressing first, each with a sentence and the page to go to.
+//! What needs attention, most urgent first, each with a sentence and a link to a page.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use hapax_api::views::{
     TrafficView,
 };
 
-/// How long a refusal is worth a line.
+/// How long a refusal is listed.
 const REFUSAL_IS_RECENT: Duration = Duration::from_secs(3_600);
-/// A copy that comes after this share of the ledger's window is a warning: the next may come too late.
+/// A duplicate that arrives after this share of the ledger window is a warning: the next one may arrive too late.
 const GAP_PERCENT_MAX: u64 = 50;
 
 pub(super) fn of(
@@ -58,7 +58,7 @@ pub(super) fn of(
     found
 }
 
-/// What fires is marked where it is in the list already, and added where it is not: nothing is said twice.
+/// Marks the entry of a firing alert, or adds one, so that nothing is listed twice.
 fn add(found: &mut Vec<AttentionView>, alert: Alert) {
     let (kind, link) = place_of(alert.rule);
     let is_same = |one: &&mut AttentionView| one.kind == kind && one.subject == alert.subject;
@@ -76,7 +76,7 @@ fn add(found: &mut Vec<AttentionView>, alert: Alert) {
     });
 }
 
-/// What kind of thing a rule finds, and where it is dealt with.
+/// The kind of issue that a rule detects, and the page to handle it on.
 const fn place_of(rule: Rule) -> (AttentionKind, &'static str) {
     match rule {
         Rule::DedupeRate => (AttentionKind::Duplicates, "/sources"),
@@ -233,7 +233,7 @@ fn refused(state: &AdminState, source: &str, now: Timestamp) -> Option<Attention
     })
 }
 
-/// The list of events that fit a query.
+/// A link to the events that match a query.
 fn events_link(query: &EventQuery) -> String {
     let text = query::print(query);
     Parameters::default().with("q", Some(text)).on("/events")

@@ -61,7 +61,7 @@ pub struct SourceDuplicatesView {
 /// Duplicates by the time since the first delivery. The bounds of a class are accurate to within 10%.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GapClassView {
-    /// The name of the class, such as `up to 10 m`.
+    /// The name of the class, such as `up to 10 min`.
     pub label: String,
     /// The upper bound; null for the last class.
     pub up_to_seconds: Option<u64>,
