@@ -35,7 +35,7 @@ pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<AlertsView
 /// Sends a test message to alert receivers.
 #[utoipa::path(post, path = "/alerts/test", operation_id = "testAlerts", tag = "stats",
     request_body = Wanted,
-    responses((status = 200, description = "What came of it.", body = AlertTestView)),
+    responses((status = 200, description = "The result for each receiver.", body = AlertTestView)),
     extensions(("x-problems" = json!(["malformed_body", "body_too_large", "unknown_receiver"])))
 )]
 pub(super) async fn test(

@@ -52,7 +52,7 @@ pub(super) struct VerifyParameters {
 /// was truncated or rewritten may go unnoticed.
 #[utoipa::path(get, path = "/audit/verify", operation_id = "verifyAudit", tag = "audit",
     params(VerifyParameters),
-    responses((status = 200, description = "What was found.", body = AuditVerifiedView)),
+    responses((status = 200, description = "The result of the verification.", body = AuditVerifiedView)),
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn verify(

@@ -28,7 +28,7 @@ pub(crate) struct Typed {
 /// Suggests completions for a query, and reports what is wrong with it.
 #[utoipa::path(get, path = "/query/complete", operation_id = "completeQuery", tag = "queries",
     params(Typed),
-    responses((status = 200, description = "Ways to end its last term.", body = CompletionView)),
+    responses((status = 200, description = "Suggestions for the last term.", body = CompletionView)),
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn complete(

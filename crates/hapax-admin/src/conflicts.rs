@@ -18,7 +18,7 @@ use hapax_telemetry::lines;
 
 /// Returns a conflicting body, byte for byte except for redacted fields.
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
-    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the conflicting body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
     extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found"])))
 )]
@@ -36,7 +36,7 @@ pub(super) async fn payload(
 ///
 /// Releasing it twice creates one event.
 #[utoipa::path(post, path = "/events/{id}/conflicts/{hash}/release", operation_id = "releaseConflict", tag = "events",
-    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the conflicting body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The new event.", body = ReleasedView)),
     extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found", "unknown_source", "rate_limited"])))
 )]
@@ -50,9 +50,9 @@ pub(super) async fn release(
 
 /// Compares a conflicting body with the first body, line by line.
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/diff", operation_id = "diffConflict", tag = "events",
-    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"),
-        ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
-    responses((status = 200, description = "Where they differ.", body = DiffView)),
+    params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"),
+        ("hash" = String, Path, description = "SHA-256 of the conflicting body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    responses((status = 200, description = "The differences.", body = DiffView)),
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "conflict_not_found"])))
 )]
 pub(super) async fn compare(

@@ -159,7 +159,7 @@ pub async fn dead_groups(state: &AdminState) -> ApiResult<DeadGroupsView> {
 /// Their lanes continue. Nothing is deleted before its retention ends, so a discard can be undone.
 #[utoipa::path(post, path = "/deliveries/discard", operation_id = "discardDeliveries", tag = "deliveries",
     request_body = Choice,
-    responses((status = 200, description = "How many changed.", body = DisposedView)),
+    responses((status = 200, description = "The number of deliveries that changed.", body = DisposedView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
 )]
 pub(super) async fn discard(
@@ -175,7 +175,7 @@ pub(super) async fn discard(
 /// Restores discarded deliveries, for as long as `dead_retention` keeps them.
 #[utoipa::path(post, path = "/deliveries/restore", operation_id = "restoreDeliveries", tag = "deliveries",
     request_body = Choice,
-    responses((status = 200, description = "How many changed.", body = DisposedView)),
+    responses((status = 200, description = "The number of deliveries that changed.", body = DisposedView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
 )]
 pub(super) async fn restore(

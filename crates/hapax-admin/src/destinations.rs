@@ -25,7 +25,7 @@ pub(super) struct Reason {
 
 /// Lists the destinations with their pauses, circuit breakers and running attempts.
 #[utoipa::path(get, path = "/destinations", operation_id = "listDestinations", tag = "destinations",
-    responses((status = 200, description = "Every destination.", body = DestinationsView)))]
+    responses((status = 200, description = "All destinations.", body = DestinationsView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<DestinationsView>> {
     every(&state).await.map(Json)
 }
@@ -34,7 +34,7 @@ pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<Destinatio
 #[utoipa::path(post, path = "/destinations/{name}/pause", operation_id = "pauseDestination", tag = "destinations",
     params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
     request_body = Reason,
-    responses((status = 200, description = "It is paused.", body = PauseView)),
+    responses((status = 200, description = "The destination is paused.", body = PauseView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
 )]
 pub(super) async fn pause(
@@ -49,7 +49,7 @@ pub(super) async fn pause(
 /// Resumes a destination.
 #[utoipa::path(post, path = "/destinations/{name}/resume", operation_id = "resumeDestination", tag = "destinations",
     params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
-    responses((status = 200, description = "It is not paused any more.", body = ResumedView)),
+    responses((status = 200, description = "The destination was resumed.", body = ResumedView)),
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_destination"])))
 )]
 pub(super) async fn resume(

@@ -46,7 +46,7 @@ pub(super) async fn list(
 /// Includes its deliveries, attempts, duplicates and conflicts. Credentials in headers are redacted; for tokens with
 /// the role `read`, signatures are, too.
 #[utoipa::path(get, path = "/events/{id}", operation_id = "getEvent", tag = "events",
-    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid")),
     responses((status = 200, description = "The event.", body = EventView)),
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
 )]
@@ -65,7 +65,7 @@ pub(super) async fn show(
 ///
 /// It has the content type that the provider sent, and is served as an attachment that browsers do not execute.
 #[utoipa::path(get, path = "/events/{id}/payload", operation_id = "getEventPayload", tag = "events",
-    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid")),
     responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
 )]

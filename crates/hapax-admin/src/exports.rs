@@ -29,8 +29,8 @@ pub(super) struct ExportParams {
 /// The body is exact to the byte, except for redacted fields. The re-signed request contains a signature, so it
 /// requires the role `operate`. No export contains a source's secret.
 #[utoipa::path(get, path = "/events/{id}/export", operation_id = "exportEvent", tag = "events",
-    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ExportParams),
-    responses((status = 200, description = "The text of it.", content_type = "text/plain", body = String)),
+    params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"), ExportParams),
+    responses((status = 200, description = "The exported program.", content_type = "text/plain", body = String)),
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "role_too_low"])))
 )]
 pub(crate) async fn export(

@@ -12,8 +12,8 @@ use hapax_api::views::{ForgottenView, LedgerView};
 
 /// Shows what the ledger knows about an id: when it was first seen, when it expires, and its duplicates.
 #[utoipa::path(get, path = "/ledger/{source}/{*event_id}", operation_id = "getLedgerEntry", tag = "ledger",
-    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
-    responses((status = 200, description = "What the ledger knows.", body = LedgerView)),
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The provider's id, percent-encoded; it may contain slashes.", min_length = 1)),
+    responses((status = 200, description = "The ledger entry.", body = LedgerView)),
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found"])))
 )]
 pub(super) async fn show(
@@ -27,8 +27,8 @@ pub(super) async fn show(
 ///
 /// This takes ten seconds, the lifetime of every cache that could still answer for the old entry.
 #[utoipa::path(delete, path = "/ledger/{source}/{*event_id}", operation_id = "forgetLedgerEntry", tag = "ledger",
-    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
-    responses((status = 200, description = "It is forgotten.", body = ForgottenView)),
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The provider's id, percent-encoded; it may contain slashes.", min_length = 1)),
+    responses((status = 200, description = "The id was forgotten.", body = ForgottenView)),
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "deliveries_unfinished"])))
 )]
 pub(super) async fn forget(

@@ -153,8 +153,8 @@ fn routes() -> Routes {
 
 /// Exports metrics for Prometheus.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes",
-    responses((status = 200, description = "The counts: in OpenMetrics with exemplars where `Accept` names it, else in the \
-        text format of Prometheus.", content((String = "text/plain"), (String = "application/openmetrics-text")))))]
+    responses((status = 200, description = "The metrics: in OpenMetrics with exemplars if `Accept` requests it, otherwise \
+        in the Prometheus text format.", content((String = "text/plain"), (String = "application/openmetrics-text")))))]
 async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
     let format = Format::asked_by(&headers);
     let counts = state.counts.scrape(state.engine.store()).await;

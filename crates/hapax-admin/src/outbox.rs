@@ -16,7 +16,7 @@ use hapax_delivery::outbox::{Counts, RefusedRow, Table, TableError, full_name};
 
 /// Lists the outboxes with their rows by state, and the first refused rows with the reason.
 #[utoipa::path(get, path = "/outbox", operation_id = "listOutboxes", tag = "outbox",
-    responses((status = 200, description = "Every outbox.", body = OutboxesView)))]
+    responses((status = 200, description = "All outboxes.", body = OutboxesView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> Json<OutboxesView> {
     Json(all(&state).await)
 }
@@ -34,8 +34,8 @@ pub async fn all(state: &AdminState) -> OutboxesView {
 
 /// Retries a refused row.
 #[utoipa::path(post, path = "/outbox/{name}/{id}/retry", operation_id = "retryOutboxRow", tag = "outbox",
-    params(("name" = String, Path, description = "The outbox.", min_length = 1), ("id" = i64, Path, description = "The row.")),
-    responses((status = 200, description = "It is tried again.", body = OutboxRetriedView)),
+    params(("name" = String, Path, description = "The outbox's name.", min_length = 1), ("id" = i64, Path, description = "The row's id.")),
+    responses((status = 200, description = "The row will be retried.", body = OutboxRetriedView)),
     extensions(("x-problems" = json!(["invalid_parameter", "outbox_row_not_found", "outbox_unavailable"])))
 )]
 pub(super) async fn retry(

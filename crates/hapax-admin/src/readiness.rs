@@ -80,14 +80,14 @@ impl Readiness {
 
 /// Reports that the process is running.
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "probes",
-    responses((status = 200, description = "It runs.", content_type = "text/plain", body = String)))]
+    responses((status = 200, description = "The process is running.", content_type = "text/plain", body = String)))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// Reports whether the process is ready to receive webhooks, and why not.
 #[utoipa::path(get, path = "/readyz", operation_id = "readiness", tag = "probes",
-    responses((status = 200, description = "It takes webhooks.", body = ReadyView), (status = 503, description = "It does not.", body = ReadyView)))]
+    responses((status = 200, description = "The process is ready to receive webhooks.", body = ReadyView), (status = 503, description = "The process is not ready; `checks` and `phase` say why.", body = ReadyView)))]
 pub(super) async fn readyz(State(state): State<AdminState>) -> Response {
     let store = state.readiness.check_store(state.engine.store().as_ref()).await;
     let phase = state.readiness.phase();

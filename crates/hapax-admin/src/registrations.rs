@@ -35,7 +35,7 @@ pub(super) struct Wanted {
 #[utoipa::path(post, path = "/sources/{name}/registration", operation_id = "openRegistration", tag = "sources",
     params(("name" = String, Path, description = "The source's name.", min_length = 1)),
     request_body = Wanted,
-    responses((status = 200, description = "Until when it is open.", body = RegistrationView)),
+    responses((status = 200, description = "The registration is open.", body = RegistrationView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source", "no_registration"])))
 )]
 pub(super) async fn open(

@@ -108,9 +108,9 @@ impl<'de> Visitor<'de> for WhichVisitor {
 /// A replay keeps the idempotency key, so that a handler can recognize an event that it has seen. Only the mode
 /// `force` uses new keys, so that the event takes effect again.
 #[utoipa::path(post, path = "/events/{id}/replay", operation_id = "replayEvent", tag = "replays",
-    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid")),
     request_body = ReplayOne,
-    responses((status = 200, description = "What was put back.", body = ReplayedView)),
+    responses((status = 200, description = "The number of deliveries that were requeued.", body = ReplayedView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "deliveries_unfinished", "nothing_to_replay"])))
 )]
 pub(super) async fn replay_one(
@@ -173,7 +173,7 @@ pub async fn replayed(
 /// unfinished deliveries are skipped.
 #[utoipa::path(post, path = "/replays", operation_id = "startReplay", tag = "replays",
     request_body = ReplayMany,
-    responses((status = 200, description = "With `dry_run`: what it would do.", body = ReplayPreviewView), (status = 202, description = "The replay that was started; `Location` says where it is.", body = ReplayJobView, headers(("location" = String, description = "Its path.")))),
+    responses((status = 200, description = "With `dry_run`: a preview of the replay.", body = ReplayPreviewView), (status = 202, description = "The replay was started; `Location` is its path.", body = ReplayJobView, headers(("location" = String, description = "The path of the replay.")))),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
 )]
 pub(super) async fn start(
@@ -223,7 +223,7 @@ pub(super) async fn show(
 /// Deliveries that were already requeued stay queued.
 #[utoipa::path(delete, path = "/replays/{id}", operation_id = "cancelReplay", tag = "replays",
     params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
-    responses((status = 200, description = "The replay as it ended.", body = ReplayJobView)),
+    responses((status = 200, description = "The cancelled replay.", body = ReplayJobView)),
     extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found", "replay_finished"])))
 )]
 pub(super) async fn cancel(

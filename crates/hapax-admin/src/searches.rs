@@ -31,7 +31,7 @@ pub(crate) struct SavedSearchBody {
 
 /// Lists the saved searches.
 #[utoipa::path(get, path = "/searches", operation_id = "listSavedSearches", tag = "queries",
-    responses((status = 200, description = "Every saved search.", body = SavedSearchesView)))]
+    responses((status = 200, description = "All saved searches.", body = SavedSearchesView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<SavedSearchesView>> {
     all(&state).await.map(Json)
 }
@@ -55,7 +55,7 @@ pub(super) async fn put(
 /// Deletes a saved search.
 #[utoipa::path(delete, path = "/searches/{name}", operation_id = "deleteSavedSearch", tag = "queries",
     params(("name" = String, Path, description = "The name of the saved search, 1 to 64 characters.", min_length = 1, max_length = 64, pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f]([^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f])?$")),
-    responses((status = 200, description = "It is gone.", body = DeletedSearchView)),
+    responses((status = 200, description = "The saved search was deleted.", body = DeletedSearchView)),
     extensions(("x-problems" = json!(["invalid_parameter", "saved_search_not_found"])))
 )]
 pub(super) async fn delete(

@@ -9,7 +9,7 @@ use hapax_api::views::SourcesView;
 
 /// Lists the configured sources, without their secrets.
 #[utoipa::path(get, path = "/sources", operation_id = "listSources", tag = "sources",
-    responses((status = 200, description = "Every source.", body = SourcesView)))]
+    responses((status = 200, description = "All sources.", body = SourcesView)))]
 pub(super) async fn list(Narrowed(state): Narrowed) -> Json<SourcesView> {
     Json(all(&state))
 }

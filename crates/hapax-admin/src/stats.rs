@@ -31,7 +31,7 @@ pub(super) struct StatsParameters {
 /// Shows statistics: requests by source, deliveries by destination, and the store.
 #[utoipa::path(get, path = "/stats", operation_id = "getStats", tag = "stats",
     params(StatsParameters),
-    responses((status = 200, description = "The counts.", body = StatsView)),
+    responses((status = 200, description = "The statistics.", body = StatsView)),
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn show(

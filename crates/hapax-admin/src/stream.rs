@@ -52,7 +52,7 @@ pub(super) struct TailParameters {
 /// A stream ends at most two seconds after its caller loses access.
 #[utoipa::path(get, path = "/events/stream", operation_id = "streamEvents", tag = "events",
     params(TailParameters),
-    responses((status = 200, description = "Arrivals, without an end.", content_type = "text/event-stream", body = String)),
+    responses((status = 200, description = "An open-ended stream of arrivals.", content_type = "text/event-stream", body = String)),
     extensions(("x-problems" = json!(["invalid_parameter", "too_many_streams"])))
 )]
 pub(super) async fn tail(
