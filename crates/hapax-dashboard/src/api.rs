@@ -1,4 +1,4 @@
-//! `/api`: the description of the API as a page to read. It shows nothing that the public documentation does not.
+//! `/api`: the API reference as a page. It shows nothing beyond the public documentation.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -13,7 +13,7 @@ pub(super) async fn page(viewer: Viewer) -> Response {
     frame::page(&viewer, Here::Api, "Admin API", content())
 }
 
-/// What stands under the heading.
+/// The content below the heading.
 fn content() -> Markup {
     let document = document();
     let chapters = chapters(&document);

@@ -1,5 +1,5 @@
-//! `/assets/{name}`: the files that pages need, compiled in. An address holds the file's hash, so that a browser may
-//! keep it for ever and still never shows an old one.
+//! `/assets/{name}`: the files that pages need, compiled in. A URL contains the file's hash, so that browsers can
+//! cache it forever and still never show an old version.
 
 use std::sync::LazyLock;
 
@@ -11,21 +11,21 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use hapax_admin::api_error::{ApiError, Missing};
 
-/// How pages look.
+/// The style sheet.
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     let bytes = include_bytes!("assets/hapax.css");
     Asset::new("hapax.css", "text/css; charset=utf-8", bytes)
 });
-/// What pages do.
+/// The script.
 pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
     let bytes = include_bytes!("assets/hapax.js");
     Asset::new("hapax.js", "text/javascript; charset=utf-8", bytes)
 });
-/// The mark in the tab.
+/// The favicon.
 pub(crate) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon.svg", "image/svg+xml", include_bytes!("assets/icon.svg")));
 
-/// One file.
+/// A compiled-in file.
 #[derive(Debug)]
 pub(crate) struct Asset {
     name: &'static str,
@@ -45,7 +45,7 @@ impl Asset {
         }
     }
 
-    /// Where it is.
+    /// The URL with its version.
     pub(crate) fn url(&self) -> String {
         format!("/assets/{}?v={}", self.name, self.version)
     }

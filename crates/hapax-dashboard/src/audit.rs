@@ -1,4 +1,4 @@
-//! `GET /audit`: who did what, newest first.
+//! `GET /audit`: the audit trail, newest first.
 
 use axum::response::Response;
 use hapax_core::{Clock as _, SystemClock};

@@ -1,4 +1,4 @@
-//! Stacked bars over time, as SVG. What they show is also in a table beside them, for those who do not see it.
+//! Stacked bar charts over time, as SVG. A table next to each chart shows the same data, for accessibility.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,18 @@ use super::number;
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 110.0;
-/// The least height of a bar that is not nothing.
+/// Minimum height of a bar that is not zero.
 const BAR_MIN: f64 = 1.5;
 
-/// One kind of thing in a chart.
+/// One series of a chart.
 pub(crate) struct Layer<'a> {
-    /// Its name, in the legend and as a class.
+    /// Its name in the legend, also its CSS class.
     pub name: &'static str,
-    /// A number for each slot.
+    /// A value for each slot.
     pub counts: &'a [u64],
 }
 
-/// The bars, the first layer at the bottom.
+/// The bars, with the first layer at the bottom.
 pub(crate) fn bars(label: &str, span: &str, layers: &[Layer<'_>]) -> Markup {
     let top = highest(layers);
     let view = format!("0 0 {WIDTH} {HEIGHT}");
@@ -30,7 +30,7 @@ pub(crate) fn bars(label: &str, span: &str, layers: &[Layer<'_>]) -> Markup {
                 path class=(layer.name) d=(outline(layers, place, top)) {}
             }
         }
-        // Beside the picture, so that they keep their size when it shrinks.
+        // Outside of the SVG, so that the labels keep their size when it shrinks.
         div class="chart-foot muted small" aria-hidden="true" {
             span { (span) " ago" }
             span { "peak: " (number::count(top)) }
@@ -39,7 +39,7 @@ pub(crate) fn bars(label: &str, span: &str, layers: &[Layer<'_>]) -> Markup {
     }
 }
 
-/// What the colours mean.
+/// The colours and their meanings.
 pub(crate) fn legend(names: &[&str]) -> Markup {
     html! {
         ul class="legend" aria-hidden="true" {
@@ -61,13 +61,13 @@ fn highest(layers: &[Layer<'_>]) -> u64 {
         .unwrap_or(0)
 }
 
-/// How much the first this many layers have in a slot.
+/// The sum of the first `count` layers in a slot.
 fn below(layers: &[Layer<'_>], count: usize, slot: usize) -> u64 {
     let counts = layers.iter().take(count).map(|layer| layer.counts.get(slot));
     counts.map(|count| count.copied().unwrap_or(0)).sum()
 }
 
-/// All bars of one layer as one path: a page stays small, however many slots it has.
+/// All bars of one layer as one path, so that a page stays small with any number of slots.
 fn outline(layers: &[Layer<'_>], place: usize, top: u64) -> String {
     let Some(layer) = layers.get(place).filter(|_| top > 0) else {
         return String::new();

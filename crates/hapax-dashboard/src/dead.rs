@@ -1,5 +1,5 @@
-//! `GET /dead`: what was given up, by destination and error, and one by one; with the forms that replay a group, discard
-//! and restore.
+//! `GET /dead`: dead letters, grouped by destination and error, and individually, with forms to replay a group,
+//! discard and restore.
 
 mod replay;
 
@@ -26,7 +26,7 @@ pub(super) use replay::{ask, start};
 
 const PATH: &str = "/dead";
 
-/// Which of the two lists.
+/// The selected list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum List {

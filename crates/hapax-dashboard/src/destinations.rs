@@ -1,4 +1,4 @@
-//! `GET /destinations`, and the forms that pause and resume one.
+//! `GET /destinations`, and the forms to pause and resume one.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::TimeRange;

@@ -1,35 +1,35 @@
-//! What was just done, said once at the top of the next page. Only these words: an address cannot bring its own.
+//! The result of a form, shown once at the top of the next page. The text is fixed: a URL cannot inject its own.
 
-/// What a form did.
+/// The result of a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// An event was put back.
+    /// An event was requeued.
     Replayed,
-    /// A bulk replay began.
+    /// A bulk replay was started.
     ReplayStarted,
     /// A bulk replay was cancelled.
     ReplayCancelled,
     /// A destination was paused.
     Paused,
-    /// A destination goes on.
+    /// A destination was resumed.
     Resumed,
     /// A search was saved.
     SearchSaved,
     /// A saved search was deleted.
     SearchDeleted,
-    /// Another body under the same id was released.
+    /// A conflicting body was released.
     Released,
     /// An id was forgotten.
     Forgotten,
     /// A dead letter was discarded.
     Discarded,
-    /// A discarded one is a dead letter again.
+    /// A discarded delivery was restored.
     Restored,
-    /// A sender may hand its secret over.
+    /// A registration was opened.
     RegistrationOpened,
-    /// A refused row of an outbox is tried again.
+    /// A refused row of an outbox will be retried.
     OutboxRetried,
-    /// No one is signed in any more.
+    /// The user signed out.
     SignedOut,
 }
 
@@ -71,7 +71,7 @@ impl Done {
         }
     }
 
-    /// The sentence.
+    /// The message for the page.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Replayed => "The event was queued for delivery again.",
@@ -95,7 +95,7 @@ impl Done {
         }
     }
 
-    /// The one that a query string names.
+    /// The result that a query string names.
     pub(super) fn of(query: Option<&str>) -> Option<Self> {
         let mut pairs = form_urlencoded::parse(query?.as_bytes());
         let (_, code) = pairs.find(|(name, _)| name == "done")?;

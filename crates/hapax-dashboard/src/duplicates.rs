@@ -1,4 +1,4 @@
-//! `GET /duplicates`: which senders repeat themselves, how late, and whether their ids can be trusted.
+//! `GET /duplicates`: which sources send duplicates, how late, and whether their ids are reliable.
 
 use std::time::Duration;
 

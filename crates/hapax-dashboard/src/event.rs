@@ -1,4 +1,4 @@
-//! `GET /events/{id}`: one event with its payload, why it is itself, and everything that happened to it.
+//! `GET /events/{id}`: one event with its payload, its identity and its history.
 
 mod actions;
 mod conflicts;

@@ -1,7 +1,7 @@
-//! `/events`: what came, newest first, found by the query language, with a tail that grows at its top.
+//! `/events`: the events, newest first, with search and a live tail.
 //!
-//! The address holds the whole search, so that it can be shared. A query that cannot be read is shown with its mistake
-//! and the events are left out: a list that ignores half of what was asked would mislead.
+//! The URL contains the whole search, so that it can be shared. If a query cannot be parsed, the page shows the error
+//! and no events: a list that ignores half of the query would mislead.
 
 mod search;
 mod table;
@@ -27,7 +27,7 @@ use hapax_admin::{events, filter, searches};
 use hapax_api::query::{self, QueryError};
 use hapax_api::views::{CoverageView, EventPageView, SavedSearchView};
 
-/// What the address asks for.
+/// The query parameters.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct EventsParams {
@@ -35,7 +35,6 @@ pub(super) struct EventsParams {
     cursor: String,
 }
 
-/// The page.
 pub(super) async fn page(
     viewer: Viewer,
     Narrowed(state): Narrowed,
@@ -60,7 +59,7 @@ pub(super) async fn page(
     Ok(framed(&viewer, Here::Events, "Events", content))
 }
 
-/// The address of a search, and of where in it.
+/// The URL of a search and a position in it.
 pub(super) fn address(query: &str, cursor: Option<&str>) -> String {
     let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     match (query, cursor) {
@@ -103,7 +102,7 @@ fn misread(viewer: &Viewer, text: &str, saved: &[SavedSearchView], error: &Query
     (StatusCode::BAD_REQUEST, page).into_response()
 }
 
-/// Says so where a search did not look at everything.
+/// A notice if a search did not cover everything.
 fn covered(coverage: CoverageView) -> Markup {
     let now = SystemClock::default().now();
     match coverage {

@@ -1,4 +1,4 @@
-//! Forms: what pages send, and how they are written.
+//! Parses and renders forms.
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
@@ -8,23 +8,23 @@ use super::viewer::Viewer;
 use hapax_admin::AdminState;
 use hapax_admin::api_error::ApiError;
 
-/// Largest form that is read.
+/// Maximum size of a form.
 pub(super) const FORM_BYTES_MAX: usize = 64 * 1024;
-/// The field with the proof that a form is ours.
+/// The field with the CSRF token.
 pub(super) const CSRF_FIELD: &str = "csrf";
 
-/// What a form sent.
+/// The submitted fields of a form.
 #[derive(Debug)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// The value of a field; none if it was not sent.
+    /// The value of a field; `None` if it was not sent.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(field, _)| field == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The value of a field without white space around it; none if it is empty.
+    /// The value of a field without surrounding white space; `None` if it is empty.
     pub(crate) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).map(str::trim).filter(|value| !value.is_empty())
     }
@@ -42,7 +42,7 @@ impl FromRequest<AdminState> for Fields {
     }
 }
 
-/// A form that changes something. Who may not send it sees it, cannot use it, and is told why.
+/// A form that changes something. A viewer who may not send it sees it disabled, with the reason.
 #[expect(clippy::needless_pass_by_value, reason = "a form gives its content away")]
 pub(crate) fn form(viewer: &Viewer, action: &str, content: Markup) -> Markup {
     html! {

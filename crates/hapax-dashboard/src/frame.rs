@@ -1,4 +1,4 @@
-//! The frame of every page: what stands around the content.
+//! The layout of every page: everything around the content.
 
 use axum::response::{Html, IntoResponse, Response};
 use http::Method;
@@ -11,16 +11,16 @@ use super::viewer::Viewer;
 
 pub(crate) use super::form::form;
 
-/// Which page this is, for the navigation.
+/// The current page, for the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Here {
     /// `/`.
     Overview,
-    /// `/events` and one of them.
+    /// `/events` and single events.
     Events,
     /// `/dead`.
     Dead,
-    /// `/replays` and one of them.
+    /// `/replays` and single replays.
     Replays,
     /// `/sources`.
     Sources,
@@ -32,7 +32,7 @@ pub(crate) enum Here {
     Audit,
     /// `/api`.
     Api,
-    /// None of them.
+    /// None of these pages.
     None,
 }
 
@@ -48,7 +48,7 @@ const PAGES: [(Here, &str, &str); 9] = [
     (Here::Api, "/api", "API"),
 ];
 
-/// A whole page. The title is its one `h1`, too.
+/// A complete page. The title is also its only `h1`.
 #[expect(clippy::needless_pass_by_value, reason = "a page gives its content away")]
 pub(crate) fn page(viewer: &Viewer, here: Here, title: &str, content: Markup) -> Response {
     let body = html! {
@@ -69,7 +69,7 @@ pub(crate) fn page(viewer: &Viewer, here: Here, title: &str, content: Markup) ->
     document(viewer.theme, title, &body)
 }
 
-/// A page for someone who was not let in yet.
+/// A page for visitors who are not signed in.
 pub(super) fn bare(theme: Theme, title: &str, content: &Markup) -> Response {
     let body = html! {
         header class="bar" { a class="brand" href="/" { (mark()) "Hapax" } }
@@ -143,7 +143,7 @@ fn foot(theme: Theme, here: Here) -> Markup {
     }
 }
 
-/// What the keyboard does; opened by `?` or by the button in the footer.
+/// The keyboard shortcuts; opened by `?` or by the button in the footer.
 fn keys() -> Markup {
     html! {
         dialog id="help" aria-labelledby="help-title" {
@@ -168,7 +168,7 @@ const KEYS: [(&str, &str); 6] = [
     ("Esc", "close, or leave the row or the search"),
 ];
 
-/// Two copies of an event, of which one counts.
+/// The logo: an event and its duplicate, of which only one counts.
 fn mark() -> Markup {
     html! {
         svg class="mark" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" {

@@ -1,8 +1,8 @@
-//! The dashboard: pages of the admin port, made on the server, that read without a script and are better with one.
+//! The dashboard: server-rendered pages on the admin port that work without JavaScript and are better with it.
 //!
-//! A page calls the same functions as the handlers of the API and shows what they answer. Every page and form is
-//! behind [`viewer`]; what goes wrong is the API's problem, shown as a page by [`wrap`]. Text of senders only ever
-//! becomes text: the templates escape all of it, and the headers forbid any script but our own file.
+//! A page calls the same functions as the API's handlers and shows their results. Every page and form is protected by
+//! [`viewer`]; [`wrap`] renders API errors as pages. Strings from providers are always shown as plain text: the
+//! templates escape them, and the headers forbid all scripts except our own file.
 
 mod api;
 pub(crate) mod assets;
@@ -45,7 +45,7 @@ use axum::routing::{MethodRouter, get, post};
 
 use hapax_admin::AdminState;
 
-/// Every page, form and asset.
+/// All pages, forms and assets.
 pub fn router(state: &AdminState) -> Router<AdminState> {
     pages()
         .layer(DefaultBodyLimit::max(form::FORM_BYTES_MAX))
@@ -77,7 +77,7 @@ fn pages() -> Router<AdminState> {
     forms.fold(pages, |pages, (path, form)| pages.route(path, form))
 }
 
-/// Every path that takes a form. Each has a line in the table of rights.
+/// Every path that accepts a form. Each has an entry in the table of rights.
 pub(crate) fn forms() -> [(&'static str, MethodRouter<AdminState>); 18] {
     [
         ("/events/{id}/replay", post(event::replay)),

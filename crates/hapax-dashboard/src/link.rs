@@ -7,27 +7,26 @@ use super::done::Done;
 use hapax_api::path::{Parameters, segment};
 use hapax_api::query;
 
-/// The list of events that fit a query.
+/// The events that match a query.
 pub(crate) fn events(query: &EventQuery) -> String {
     search(&query::print(query))
 }
 
-/// The list of events that fit a text in the query language.
+/// The events that match a query string.
 pub(crate) fn search(text: &str) -> String {
     Parameters::default().with("q", Some(text)).on("/events")
 }
 
-/// One event.
 pub(crate) fn event(id: EventId) -> String {
     format!("/events/{id}")
 }
 
-/// A path under a name.
+/// The path of an action on a named item.
 pub(crate) fn under(place: &str, name: &str, verb: &str) -> String {
     format!("/{place}/{}/{verb}", segment(name))
 }
 
-/// A page that says first what was done.
+/// A page that first shows the result of a form.
 pub(crate) fn done(path: &str, done: Done) -> String {
     Parameters::default().with("done", Some(done.code())).on(path)
 }

@@ -1,7 +1,7 @@
-//! `GET /events/live`: arrivals for the events page, gathered into few messages.
+//! `GET /events/live`: arrivals for the events page, batched into few messages.
 //!
-//! A page cannot draw thousands of rows a second, and a task that wakes for each of them would slow the accepts that it
-//! watches. So this one sleeps, and takes what has come meanwhile in one go.
+//! A page cannot draw thousands of rows a second, and a task that wakes for each arrival would slow down the accept
+//! path that it watches. So this task sleeps, and takes all arrivals since the last time in one go.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use hapax_admin::filter;
 use hapax_admin::readiness::Readiness;
 use hapax_admin::stream::{KEEP_ALIVE, fits, is_seen_at_arrival, permit};
 
-/// How often a page hears of arrivals, at most.
+/// Minimum time between messages to a page.
 const BATCH_EVERY: Duration = Duration::from_millis(250);
-/// Arrivals in one message, the newest; as many rows as a page keeps.
+/// Maximum number of arrivals in one message, newest kept: as many as a page has rows.
 const BATCH_MAX: usize = 200;
 
 #[derive(Debug, Default, Deserialize)]
@@ -35,7 +35,7 @@ pub(super) struct LiveParams {
     q: String,
 }
 
-/// The stream; it ends soon after its viewer has signed out, wherever that was.
+/// The stream of arrivals. It ends soon after the viewer signs out on any replica.
 pub(super) async fn tail(
     _: Viewer,
     Narrowed(state): Narrowed,
@@ -66,7 +66,7 @@ pub(super) async fn tail(
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// Why a search is not live.
+/// Why a search cannot be live.
 pub(super) const NOT_LIVE: &str =
     "the search asks for more than is known when an event arrives: its source, type and id";
 
@@ -79,19 +79,19 @@ struct Tail {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What came since the last message.
+/// The arrivals since the last message.
 #[derive(Debug, Default, Serialize)]
 struct Batch {
-    /// The newest, oldest first.
+    /// The newest arrivals, oldest first.
     events: Vec<Notice>,
-    /// Those that came too and found no room here.
+    /// The number of further arrivals that match but exceed the limit.
     more: u64,
-    /// Those that were gone before they were looked at; no one knows whether they fit.
+    /// The number of arrivals that were dropped before they were read; they may or may not have matched.
     missed: u64,
 }
 
 impl Tail {
-    /// The next message; none when the stream is over.
+    /// The next message; `None` when the stream ends.
     async fn next(&mut self) -> Option<Event> {
         loop {
             tokio::select! {

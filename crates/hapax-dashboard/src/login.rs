@@ -1,4 +1,4 @@
-//! `/login`: a token for a session, or the way to the identity provider.
+//! `/login`: signs in with a token, or links to the identity provider.
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -28,7 +28,7 @@ pub(super) struct LoginParams {
     done: String,
 }
 
-/// The form. Who is signed in already goes on.
+/// The login form. A viewer who is already signed in is redirected.
 pub(super) async fn page(
     State(state): State<AdminState>,
     viewer: Result<Viewer, Response>,
@@ -43,7 +43,7 @@ pub(super) async fn page(
     show(&state, Theme::of(&headers), &asked.next, said)
 }
 
-/// Takes the token. A wrong one shows the form again and says so.
+/// Signs in with a token. If it is wrong, the form is shown again with an error.
 pub(super) async fn sign_in(
     State(state): State<AdminState>,
     headers: HeaderMap,
@@ -77,13 +77,13 @@ pub(super) async fn sign_in(
     Ok(([(SET_COOKIE, cookie)], Redirect::to(next)).into_response())
 }
 
-/// The cookie of a session; `secure` is `; Secure` where the dashboard is opened over TLS.
+/// The cookie of a session; `secure` is `; Secure` if the dashboard is opened over TLS.
 pub(super) fn session_cookie(value: &str, secure: &str) -> String {
     let life_seconds = SESSION_LIFE.as_secs();
     format!("{COOKIE_NAME}={value}; Path=/; Max-Age={life_seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
-/// What the form says above its fields.
+/// The message above the form's fields.
 #[derive(Clone, Copy)]
 enum Said {
     Nothing,

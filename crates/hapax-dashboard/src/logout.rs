@@ -1,4 +1,4 @@
-//! `POST /logout`: ends the session, or every session of its token, and takes the cookie away.
+//! `POST /logout`: ends the session, or every session of its token or user, and deletes the cookie.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -10,7 +10,6 @@ use hapax_admin::AdminState;
 use hapax_admin::access::COOKIE_NAME;
 use hapax_admin::api_error::ApiResult;
 
-/// Signs out.
 pub(super) async fn sign_out(
     State(state): State<AdminState>,
     Acting(viewer, fields): Acting,

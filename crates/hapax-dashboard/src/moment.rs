@@ -1,11 +1,11 @@
-//! Times on pages: how long ago, with the exact time when the pointer rests on it.
+//! Times on pages: relative, with the exact time as a tooltip.
 
 use std::time::Duration;
 
 use hapax_core::Timestamp;
 use maud::{Markup, html};
 
-/// A moment as people read it.
+/// A relative time.
 pub(crate) fn moment(at: Timestamp, now: Timestamp) -> Markup {
     html! { time datetime=(at) title=(at) { (words(at, now)) } }
 }
@@ -18,7 +18,7 @@ pub(crate) fn words(at: Timestamp, now: Timestamp) -> String {
     format!("{} ago", span(now.since(at)))
 }
 
-/// A length of time in its largest unit.
+/// A duration in its largest unit.
 pub(crate) fn span(length: Duration) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;

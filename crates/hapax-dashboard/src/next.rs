@@ -1,15 +1,15 @@
-//! Where a login leads: back to the page that was asked for, and never off this site.
+//! The page after a login: the one that was requested, and never another site.
 
 use form_urlencoded::byte_serialize;
 use http::{Method, Uri};
 
-/// Longest path that is gone back to.
+/// Maximum length of a path to return to.
 const NEXT_BYTES_MAX: usize = 4_096;
 
-/// The login that comes back to this page.
+/// The URL of the login that returns to this page.
 pub(super) fn login(uri: &Uri, method: &Method) -> String {
     let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    // What was sent with a form is gone, and its address often has no page.
+    // The contents of a form are lost, and its URL often has no page.
     if !method.is_safe() || path == "/" {
         return "/login".to_owned();
     }
@@ -17,7 +17,7 @@ pub(super) fn login(uri: &Uri, method: &Method) -> String {
     format!("/login?next={next}")
 }
 
-/// The path if it is one of this site, else the first page. `//evil.example` and `/\evil.example` are other sites.
+/// The path if it is on this site, otherwise the first page. `//evil.example` and `/\evil.example` are other sites.
 pub(crate) fn local(path: &str) -> &str {
     let is_plain = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     let is_local = path.starts_with('/') && !path.starts_with("//");

@@ -1,4 +1,4 @@
-//! Numbers on pages: thousands apart, sizes in their unit.
+//! Numbers on pages: with thousands separators, sizes with units.
 
 /// `1,234,567`.
 pub(crate) fn count(number: u64) -> String {

@@ -1,5 +1,5 @@
-//! Signing in at an identity provider: `/login/oidc` sends the browser there, `/login/oidc/callback` takes it back, and at
-//! `/logout/oidc` the provider itself says that someone is signed out.
+//! Sign-in with an identity provider: `/login/oidc` redirects the browser there, `/login/oidc/callback` receives it
+//! back, and the provider calls `/logout/oidc` to end sessions.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct SignInParams {
     next: String,
 }
 
-/// Sends the browser to the provider, with a cookie that it comes back with.
+/// Redirects the browser to the provider, with a cookie that identifies the attempt on return.
 pub(super) async fn begin(
     State(state): State<AdminState>,
     Query(asked): Query<SignInParams>,
@@ -37,8 +37,8 @@ pub(super) async fn begin(
     Ok(([(SET_COOKIE, cookie)], Redirect::to(&url)).into_response())
 }
 
-/// Takes the browser back. It goes on by itself, from a page of ours: a browser that another site has sent brings no
-/// `SameSite=Strict` cookie along, not even after a redirect.
+/// Receives the browser from the provider. The next page is loaded by a page of ours: a navigation from another site
+/// does not send `SameSite=Strict` cookies, not even after a redirect.
 pub(super) async fn callback(
     State(state): State<AdminState>,
     headers: HeaderMap,
@@ -86,7 +86,7 @@ fn configured(state: &AdminState) -> ApiResult<(Arc<Oidc>, Arc<IdentityProvider>
     })
 }
 
-/// Where there is TLS, no other host of the domain can set a cookie with this name.
+/// With TLS, the prefix prevents other hosts of the domain from setting this cookie.
 fn cookie_name(oidc: &Oidc) -> &'static str {
     match secure(oidc) {
         "" => "hapax_sign_in",
@@ -94,7 +94,7 @@ fn cookie_name(oidc: &Oidc) -> &'static str {
     }
 }
 
-/// `Lax`, because the browser comes back from another site.
+/// `Lax`, because the browser returns from another site.
 fn attempt_cookie(oidc: &Oidc, value: &str, life_seconds: u32) -> String {
     let (name, secure) = (cookie_name(oidc), secure(oidc));
     format!("{name}={value}; Path=/; Max-Age={life_seconds}; HttpOnly; SameSite=Lax{secure}")

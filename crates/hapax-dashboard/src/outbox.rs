@@ -1,4 +1,4 @@
-//! `GET /outbox`: how each outbox is doing, its refused rows, and the form that tries one again.
+//! `GET /outbox`: the state of each outbox, its refused rows, and the form to retry one.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::{Clock as _, SystemClock, Timestamp};
@@ -43,7 +43,7 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult
     Ok(frame::page(&viewer, Here::Outbox, "Outbox", content))
 }
 
-/// Tries a refused row of an outbox again.
+/// Retries a refused row of an outbox.
 pub(super) async fn retry(
     Narrowed(state): Narrowed,
     PathParams((name, id)): PathParams<(String, i64)>,
@@ -80,7 +80,7 @@ fn card(outbox: &OutboxView, now: Timestamp) -> Markup {
     }
 }
 
-/// How an outbox is doing.
+/// The badge for an outbox's state.
 fn state_badge(outbox: &OutboxView) -> Markup {
     match (&outbox.problem, outbox.refused) {
         (Some(_), _) => badge(Tone::Bad, "down"),

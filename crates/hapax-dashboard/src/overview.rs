@@ -1,4 +1,4 @@
-//! `GET /`: what needs attention, the figures of a span, and a chart for each source.
+//! `GET /`: what needs attention, the figures of a time range, and a chart for each source.
 
 use axum::response::Response;
 use hapax_core::store::{EventQuery, TimeRange};
@@ -267,7 +267,7 @@ fn destinations(view: &OverviewView, now: Timestamp) -> Markup {
     }
 }
 
-/// How a destination is doing.
+/// The badge for a destination's state.
 pub(super) fn state_badge(place: &DestinationStatsView) -> Markup {
     match (place.configured, &place.paused, place.breaker_open_ms) {
         (false, _, _) => badge(Tone::Warn, "not configured"),

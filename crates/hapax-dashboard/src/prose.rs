@@ -1,14 +1,13 @@
-//! Sentences of the service on pages: what stands between back ticks is shown as code, and they begin and end as
-//! sentences do. All of it is text: a sender's back tick makes code of a few letters, and nothing else.
+//! Sentences from the service on pages: text between backticks is shown as code, and each begins and ends like a
+//! sentence. All of it is escaped: a backtick from a provider turns a few letters into code, and nothing else.
 
 use maud::{Markup, html};
 
-/// A sentence.
 pub(crate) fn prose(text: &str) -> Markup {
     marked(&sentence(text))
 }
 
-/// Words of the service that are no sentence.
+/// Text from the service that is not a sentence.
 pub(crate) fn marked(text: &str) -> Markup {
     html! {
         @for (place, part) in text.split('`').enumerate() {
@@ -17,7 +16,7 @@ pub(crate) fn marked(text: &str) -> Markup {
     }
 }
 
-/// Details begin small and without a full stop, as log lines do.
+/// Details begin in lower case and have no full stop, like log lines.
 pub(crate) fn sentence(detail: &str) -> String {
     let mut letters = detail.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string());

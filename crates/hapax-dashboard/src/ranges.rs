@@ -1,17 +1,17 @@
-//! The last hour, day or week: what a page is asked for, and the tabs that ask for another.
+//! The time range of a page, and the tabs to select another.
 
 use hapax_core::store::TimeRange;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-/// What a page over time is asked for.
+/// The query parameters of a page with a time range.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Parameters {
     pub(super) range: Option<TimeRange>,
 }
 
-/// A tab for each span of the page at this path.
+/// A tab for each range of the page at this path.
 pub(super) fn tabs(path: &str, here: TimeRange) -> Markup {
     html! {
         nav aria-label="Range" {

@@ -1,4 +1,4 @@
-//! `GET /replays` and `GET /replays/{id}`: bulk replays, how far they are, and the form that cancels one.
+//! `GET /replays` and `GET /replays/{id}`: bulk replays, their progress, and the form to cancel one.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayJobState;
@@ -22,7 +22,7 @@ use hapax_admin::replays;
 use hapax_admin::replays::job_id;
 use hapax_api::views::ReplayJobView;
 
-/// How often the page of a running job is loaded again, in seconds.
+/// How often the page of a running job reloads, in seconds.
 const REFRESH_SECONDS: &str = "2";
 
 #[derive(Debug, Default, Deserialize)]
@@ -34,7 +34,7 @@ pub(super) struct ListParameters {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OneParameters {
-    /// How many events the preview found.
+    /// The number of events in the preview.
     of: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ pub(super) async fn one(
     };
     let mut response = frame::page(&viewer, Here::Replays, "Replay", content);
     if is_running(&job) {
-        // It moves on without a script, too.
+        // The page reloads without JavaScript, too.
         let every = HeaderValue::from_static(REFRESH_SECONDS);
         response.headers_mut().insert(REFRESH, every);
     }

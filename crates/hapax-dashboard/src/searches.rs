@@ -1,4 +1,4 @@
-//! `POST /searches` and `POST /searches/delete`: queries with a name, saved and deleted from the events page.
+//! `POST /searches` and `POST /searches/delete`: saves and deletes searches from the events page.
 
 use axum::response::{IntoResponse, Redirect, Response};
 
@@ -9,7 +9,7 @@ use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::searches;
 
-/// Saves what is searched for.
+/// Saves the current search.
 pub(super) async fn save(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> ApiResult<Response> {
     let name = fields.filled("name").unwrap_or_default().to_owned();
     let query = fields.filled("q").unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! `GET /sources`: how each source is configured and doing, and what it refused.
+//! `GET /sources`: the configuration and figures of each source, and its refused requests.
 
 mod refusals;
 
@@ -66,7 +66,7 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult
     Ok(frame::page(&viewer, Here::Sources, "Sources", content))
 }
 
-/// Lets the sender of a source hand its secret over, for a while.
+/// Opens a registration for a source.
 pub(super) async fn register(
     Narrowed(state): Narrowed,
     PathParams(name): PathParams<String>,
@@ -91,7 +91,7 @@ fn card(viewer: &Viewer, source: &SourceView, traffic: Option<&SourceTrafficView
     }
 }
 
-/// The line for the provider's console.
+/// The URL for the provider's console.
 fn console(source: &SourceView) -> Markup {
     match (&source.console_url, &source.scheme) {
         (Some(url), _) => html! {

@@ -1,20 +1,20 @@
-//! The badge of a status: a word and a shape, so that no one needs to tell colours apart.
+//! Status badges: a word and a shape, so that no one depends on colours.
 
 use hapax_core::EventStatus;
 use maud::{Markup, html};
 
-/// How a badge looks; each has a shape of its own.
+/// The look of a badge. Each has a different shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// As it should be.
+    /// Everything is fine.
     Good,
-    /// Under way.
+    /// In progress.
     Busy,
-    /// Wants a look.
+    /// May need attention.
     Warn,
-    /// Wants someone.
+    /// Needs attention.
     Bad,
-    /// Neither.
+    /// Neutral.
     Plain,
 }
 
@@ -40,7 +40,6 @@ impl Tone {
     }
 }
 
-/// A badge with these words.
 pub(crate) fn badge(tone: Tone, words: &str) -> Markup {
     html! { span class=(tone.class()) { span aria-hidden="true" { (tone.shape()) } " " (words) } }
 }

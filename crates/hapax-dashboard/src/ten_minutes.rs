@@ -1,4 +1,4 @@
-//! The last ten minutes of the process that answers, on the overview and with each source and destination.
+//! The last ten minutes of the process that answers, on the overview and for each source and destination.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::overview::percentiles;
 use hapax_api::views::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 use hapax_telemetry::WINDOW;
 
-/// For the overview: a table of sources and one of destinations.
+/// For the overview: a table of sources and a table of destinations.
 pub(super) fn section(recent: &TenMinutesView) -> Markup {
     html! {
         section aria-labelledby="ten-minutes" {
@@ -51,7 +51,7 @@ pub(super) fn of_destination(recent: &TenMinutesView, id: &str) -> Markup {
     }
 }
 
-/// Whose they are, and how much of them there is.
+/// The process the figures are from, and how long it has been running.
 fn whose(recent: &TenMinutesView) -> String {
     if recent.watched_seconds < WINDOW.as_secs() {
         let watched = span(Duration::from_secs(recent.watched_seconds));

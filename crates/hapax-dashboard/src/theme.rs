@@ -1,4 +1,5 @@
-//! Light, dark, or as the system has it: a form that works without a script, kept in a cookie that a script may set too.
+//! Light, dark, or the system's theme: a form that works without JavaScript, stored in a cookie that the script may
+//! set, too.
 
 use axum::response::{IntoResponse, Redirect, Response};
 use http::HeaderMap;
@@ -13,10 +14,10 @@ use hapax_admin::api_error::ApiResult;
 const COOKIE_NAME: &str = "hapax_theme";
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
-/// How pages look.
+/// The colour theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Theme {
-    /// As the system says.
+    /// The system's theme.
     Auto,
     /// Dark on light.
     Light,
@@ -27,7 +28,7 @@ pub(crate) enum Theme {
 impl Theme {
     const ALL: [Self; 3] = [Self::Auto, Self::Light, Self::Dark];
 
-    /// What the cookie says.
+    /// The theme from the cookie.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         Self::named(cookie(headers, COOKIE_NAME).unwrap_or_default())
     }
@@ -47,7 +48,7 @@ impl Theme {
     }
 }
 
-/// `POST /theme`. Nothing is at stake, so the login page has it too.
+/// `POST /theme`. It is harmless, so the login page has it, too.
 pub(super) async fn choose(headers: HeaderMap, fields: Fields) -> ApiResult<Response> {
     check_origin(&headers)?;
     let theme = Theme::named(fields.get("theme").unwrap_or_default());
@@ -59,7 +60,7 @@ pub(super) async fn choose(headers: HeaderMap, fields: Fields) -> ApiResult<Resp
     Ok(([(SET_COOKIE, cookie)], Redirect::to(back)).into_response())
 }
 
-/// The switch.
+/// The theme switch.
 pub(super) fn switch(chosen: Theme, back: &str) -> Markup {
     html! {
         form class="theme" method="post" action="/theme" data-theme-switch {

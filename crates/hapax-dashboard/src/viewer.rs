@@ -1,7 +1,7 @@
-//! Who looks at a page, and whether they may change something.
+//! The viewer of a page, and what they may change.
 //!
-//! [`Viewer`] opens a page: without a session it leads to the login. [`Acting`] opens a form's target: it also wants the
-//! proof that the form is ours. Whether someone may do what they ask for, `wrap` has looked up before.
+//! [`Viewer`] is the extractor for pages: without a session, it redirects to the login. [`Acting`] is the extractor
+//! for forms: it also requires the CSRF token. `wrap` has already checked whether the viewer may make the request.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -17,23 +17,23 @@ use hapax_admin::AdminState;
 use hapax_admin::access::{Caller, Session, check_origin};
 use hapax_admin::api_error::ApiError;
 
-/// Someone who was let in.
+/// A signed-in viewer.
 #[derive(Clone, Debug)]
 pub(crate) struct Viewer {
     /// Who they are, what they may do, and which sources they see.
     pub caller: Caller,
-    /// What every form carries, to prove that it is from a page of theirs.
+    /// The CSRF token, which every form carries to prove that it is from one of their pages.
     pub csrf: String,
-    /// How they want pages to look.
+    /// Their colour theme.
     pub theme: Theme,
-    /// What they have just done.
+    /// The result of the form they have just sent.
     pub done: Option<Done>,
-    /// Their session; none where no one has to sign in.
+    /// Their session; `None` if sign-in is not required.
     pub session: Option<Session>,
 }
 
 impl Viewer {
-    /// Who sends this request; none if they have to sign in first.
+    /// The viewer who sends this request; `None` if they must sign in first.
     pub(super) async fn find(state: &AdminState, parts: &Parts) -> Result<Option<Self>, ApiError> {
         let access = &state.settings.load_full().access;
         let theme = Theme::of(&parts.headers);
@@ -59,7 +59,7 @@ impl Viewer {
         }))
     }
 
-    /// Whether they may send a form there.
+    /// Whether they may send a form to this path.
     pub(crate) fn may_send(&self, action: &str) -> bool {
         self.caller.may(&Method::POST, action)
     }
@@ -69,7 +69,7 @@ impl FromRequestParts<AdminState> for Viewer {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, Response> {
-        // `wrap` found them already.
+        // `wrap` has inserted the viewer.
         parts
             .extensions
             .get::<Self>()
@@ -78,7 +78,7 @@ impl FromRequestParts<AdminState> for Viewer {
     }
 }
 
-/// Someone who sends a form of ours, and the form.
+/// A viewer who sends one of our forms, and its fields.
 pub(crate) struct Acting(pub Viewer, pub Fields);
 
 impl FromRequest<AdminState> for Acting {

@@ -1,4 +1,4 @@
-//! Around every page: finds out who looks, and turns problems into pages.
+//! The middleware around every page: identifies the viewer, and renders errors as pages.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -12,12 +12,11 @@ use super::viewer::Viewer;
 use hapax_admin::AdminState;
 use hapax_api::problem::Problem;
 
-/// The middleware.
 pub(super) async fn wrap(State(state): State<AdminState>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let viewer = match Viewer::find(&state, &parts).await {
         Ok(viewer) => viewer,
-        // Someone else's page asks for a name that is not ours, or the store cannot say who this is.
+        // A foreign page uses a host name that is not ours, or the store cannot identify the viewer.
         Err(fault) => return in_words(None, fault.into_response()),
     };
     if let Some(viewer) = &viewer {
@@ -39,7 +38,7 @@ fn in_words(viewer: Option<&Viewer>, response: Response) -> Response {
         Some(viewer) => frame::page(viewer, Here::None, problem.title(), explained(problem)),
         None => frame::bare(super::theme::Theme::Auto, problem.title(), &explained(problem)),
     };
-    // What the problem says in its head (how long to wait, for one) still holds.
+    // The headers of the error, such as `Retry-After`, still apply.
     let (mut head, _) = response.into_parts();
     let (page_head, body) = page.into_parts();
     head.headers.remove(CONTENT_LENGTH);

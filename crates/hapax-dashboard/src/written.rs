@@ -1,10 +1,10 @@
-//! The effective configuration of a source or destination, with where each value comes from. Secrets are hidden.
+//! The effective configuration of a source or destination, with the origin of each value. Secrets are redacted.
 
 use maud::{Markup, html};
 
 use hapax_admin::Settings;
 
-/// The section of this path, such as `sources.shop`; nothing where the configuration has none.
+/// The section with this path, such as `sources.shop`; nothing if the configuration does not have it.
 pub(crate) fn written(settings: &Settings, path: &str) -> Markup {
     html! {
         @if let Some(lines) = settings.written.get(path) {

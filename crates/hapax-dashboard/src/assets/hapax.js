@@ -1,9 +1,9 @@
-// What pages do beyond links and forms. Every page works without this file.
+// Enhances pages beyond links and forms. Every page works without this file.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const one = (selector, root = document) => root.querySelector(selector);
 
-// Text of senders comes in here: it only ever becomes text.
+// Strings from providers are handled here: they are only ever inserted as text.
 function element(tag, attributes, ...content) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -12,7 +12,7 @@ function element(tag, attributes, ...content) {
 }
 
 // Theme -----------------------------------------------------------------------------------------------------------
-// It changes at once; the cookie is what the form would have set.
+// It changes immediately; the cookie is the one that the form would set.
 
 for (const form of all("[data-theme-switch]")) {
     form.addEventListener("submit", (event) => {
@@ -38,7 +38,7 @@ for (const button of all("dialog [data-close]")) {
 }
 
 function askReplay(row) {
-    // On the page of one event its form is what the key leads to.
+    // On the page of an event, the key focuses the replay form.
     if (!row) return one("[data-key=r]")?.focus();
     const dialog = one("#replay");
     if (!dialog) return;
@@ -49,7 +49,7 @@ function askReplay(row) {
 }
 
 // Copying ---------------------------------------------------------------------------------------------------------
-// Without a script the link shows the text, and a field can be marked and copied.
+// Without JavaScript, the link shows the text, and a field can be selected and copied.
 
 async function copy(button, text) {
     const before = button.textContent;
@@ -143,7 +143,7 @@ function complete(input) {
         list.replaceChildren(...suggestions.map(({ term, help }, index) => {
             const parts = [element("span", { class: "mono" }, term), element("span", { class: "muted small" }, help)];
             const option = element("li", { id: `q-option-${index}`, role: "option", "aria-selected": "false" }, ...parts);
-            // Before the box loses the focus, which closes the list.
+            // `mousedown`, because it comes before the box loses focus, which closes the list.
             option.addEventListener("mousedown", (event) => {
                 event.preventDefault();
                 take(term);
@@ -161,7 +161,7 @@ function complete(input) {
         const answer = await fetch(`${input.dataset.complete}?q=${encodeURIComponent(input.value)}`).catch(() => null);
         if (!answer?.ok) return;
         const { suggestions } = await answer.json();
-        // An answer to what was typed before is no help any more.
+        // A response for earlier input is out of date.
         if (mine === asked && document.activeElement === input) show(suggestions);
     }
 
@@ -192,8 +192,8 @@ function complete(input) {
 for (const input of all("[data-complete]")) complete(input);
 
 // Live tail -------------------------------------------------------------------------------------------------------
-// Arrivals come a few times a second and are drawn at once, as what is known of them then. A moment later the table is
-// asked for again, so that statuses, sizes and copies become what the store has.
+// Arrivals come a few times a second and are drawn immediately, with what is known on arrival. A moment later the
+// table is fetched again, so that statuses, sizes and duplicates match the store.
 
 const ROWS_MAX = 200;
 const SETTLE_MS = 1_500;
@@ -227,7 +227,7 @@ function live(line) {
         if (unseen) return tell("warn", "Held", "New events wait while you are in the table.");
         tell("good", "Live", "New events appear on top.");
     };
-    // Not every row: a screen reader would never end.
+    // Not for every row: a screen reader would never finish.
     const announce = (count) => {
         toSay += count;
         if (Date.now() - lastSaid < SAY_MS) return;
@@ -275,7 +275,7 @@ function live(line) {
         if (!answer?.ok || isBusy()) return;
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const rows = one("[data-events]", page);
-        // What came meanwhile is not in the answer: it must not vanish for a moment.
+        // Rows that arrived since are not in the response and would disappear for a moment.
         if (drawn !== before) return void (settling ||= setTimeout(settle, SETTLE_MS));
         if (rows && !isBusy()) body.replaceChildren(...rows.rows);
     }
@@ -316,7 +316,7 @@ function live(line) {
 }
 for (const line of all("[data-live]")) live(line);
 
-// Copies: what a link shows can be taken to the clipboard at once ---------------------------------------------------
+// Copy buttons for exports and console URLs -----------------------------------------------------------------------
 
 function copyButton(after, name, text) {
     const button = element("button", { type: "button", class: "button quiet copied", "aria-label": `Copy ${name}` });

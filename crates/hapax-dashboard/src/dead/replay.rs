@@ -1,4 +1,4 @@
-//! Replaying a group: first how many that are, then a confirmation, then the page of the job.
+//! Replaying a group: a preview with a confirmation, then the page of the job.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayMode;
@@ -18,7 +18,7 @@ use hapax_admin::replays::RATE_DEFAULT;
 use hapax_admin::{AdminState, filter, replays};
 use hapax_api::views::{CoverageView, ReplayPreviewView};
 
-/// `POST /dead/replay`: how many it would be.
+/// `POST /dead/replay`: the preview.
 pub(crate) async fn ask(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> ApiResult<Response> {
     let request = request(&state, &viewer, &fields)?;
     let preview = replays::preview(&state, &request).await?;
@@ -26,7 +26,7 @@ pub(crate) async fn ask(Narrowed(state): Narrowed, Acting(viewer, fields): Actin
     Ok(frame::page(&viewer, Here::Dead, "Replay a group", content))
 }
 
-/// `POST /dead/replay/start`: does it.
+/// `POST /dead/replay/start`: starts the replay.
 pub(crate) async fn start(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> ApiResult<Response> {
     let job = replays::started(&state, request(&state, &viewer, &fields)?).await?;
     let expected: u64 = fields

@@ -1,4 +1,4 @@
-//! What can be done to an event: deliver it again, or forget its id.
+//! The actions on an event: replay it, or forget its id.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayMode;
@@ -79,7 +79,7 @@ fn replay_fields(destinations: &[String]) -> Markup {
     }
 }
 
-/// The mode that a form names.
+/// The replay mode from a form.
 pub(crate) fn mode(fields: &Fields) -> ApiResult<ReplayMode> {
     let named = fields.filled("mode").unwrap_or("failed");
     if named == "held" {

@@ -1,4 +1,4 @@
-//! Other bodies that came under the same id: each compared with the first, with a form that releases it.
+//! Conflicting bodies under the same id: each compared with the first, with a form to release it.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::Timestamp;

@@ -1,4 +1,4 @@
-//! Copies of an event to run, each behind a link that works without a script.
+//! Exports of an event, each behind a link that works without JavaScript.
 
 use axum::response::Response;
 use hapax_core::{Clock as _, SystemClock};
@@ -44,7 +44,7 @@ pub(crate) async fn export(
     PathParams(id): PathParams<String>,
     QueryParams(asked): QueryParams<Parameters>,
 ) -> ApiResult<Response> {
-    // A signature made now lets anyone who has it deliver to the source.
+    // Anyone who has a fresh signature can deliver to the source.
     if asked.format == ExportFormat::Curl {
         viewer.caller.check_role(Role::Operate)?;
     }

@@ -1,4 +1,4 @@
-//! An event that is held because its body came before under another id: released, or discarded.
+//! An event that is held because its body arrived before under another id: release or discard it.
 
 use hapax_core::EventStatus;
 use maud::{Markup, html};

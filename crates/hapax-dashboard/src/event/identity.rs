@@ -1,4 +1,4 @@
-//! Which event it is and why a copy of it is one, how it was proven, and the copies that came.
+//! The identity of an event, why duplicates are recognized, how it was verified, and its duplicates.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The payload of an event: pretty, raw or its headers, as text and never as anything else.
+//! The payload of an event: formatted, raw, or its headers; always as plain text.
 
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -15,19 +15,18 @@ use hapax_admin::extract::{PathParams, QueryParams, event_id};
 use hapax_admin::{events, facts, pretty};
 use hapax_api::views::EventView;
 
-/// Bytes of a payload that a page shows; the rest is said to be left out, and is a link away.
+/// Maximum size of a payload shown on a page. For a larger one, the page links to the whole.
 const SHOWN_BYTES_MAX: usize = 256 * 1024;
 
-/// What of the request is shown.
+/// The shown part of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Shown {
-    /// The body over several lines, where it is JSON.
+    /// The body, formatted if it is JSON.
     #[default]
     Pretty,
     /// The body as it arrived.
     Raw,
-    /// The headers.
     Headers,
 }
 
@@ -73,7 +72,7 @@ pub(super) fn section(view: &EventView, body: &[u8], shown: Shown) -> Markup {
     }
 }
 
-/// `GET /events/{id}/payload`: all of it, as plain text.
+/// `GET /events/{id}/payload`: the whole payload as plain text.
 pub(crate) async fn text(
     Narrowed(state): Narrowed,
     viewer: Viewer,
@@ -88,7 +87,7 @@ pub(crate) async fn text(
     ))
 }
 
-/// Text that no browser takes for anything else.
+/// Plain text that no browser interprets as anything else.
 pub(super) fn plain(text: String, file_name: &str) -> Response {
     let headers = [
         (CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),

@@ -1,4 +1,4 @@
-//! Deliveries and their attempts: on one axis of time, and as tables.
+//! Deliveries and their attempts: on a time axis and as tables.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use hapax_api::views::{AttemptView, DeliveryStatus, DeliveryView, EventView};
 
 const WIDTH: f64 = 700.0;
 const ROW: f64 = 24.0;
-/// Room for the names of destinations.
+/// Space for the names of destinations.
 const LEFT: f64 = 120.0;
-/// The least width of an attempt: milliseconds are nothing beside hours.
+/// Minimum width of an attempt: milliseconds would be invisible next to hours.
 const BAR_MIN: f64 = 3.0;
-/// Characters of a name beside the axis.
+/// Maximum length of a name next to the axis.
 const NAME_CHARACTERS_MAX: usize = 18;
-/// Attempts that a page shows; there are more only after many replays.
+/// Maximum number of attempts shown on a page. Only many replays lead to more.
 const ATTEMPTS_MAX: usize = 200;
 
 pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {

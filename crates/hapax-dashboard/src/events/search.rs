@@ -1,4 +1,4 @@
-//! The search: its box, the saved searches, and terms to add with a click.
+//! The search box, the saved searches, and terms to add with a click.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::viewer::Viewer;
 use hapax_api::query::{KEYS, QUERY_BYTES_MAX, QueryError};
 use hapax_api::views::SavedSearchView;
 
-/// Searches that everyone has.
+/// Predefined searches.
 const BUILT_IN: [(&str, &str); 6] = [
     ("All", ""),
     ("Failed", "status:failed"),
@@ -25,10 +25,10 @@ const TERMS: [&str; 5] = [
     "duplicates:>0",
     "has:conflict",
 ];
-/// Sources that are offered so; the completion knows all.
+/// Maximum number of sources offered as terms; the completion offers all.
 const SOURCES_MAX: usize = 6;
 
-/// The built-in and saved searches, with the one that is shown marked.
+/// The predefined and saved searches, with the current one highlighted.
 pub(super) fn tabs(viewer: &Viewer, text: &str, saved: &[SavedSearchView]) -> Markup {
     let own = saved.iter().find(|search| search.query == text);
     html! {
@@ -50,7 +50,7 @@ pub(super) fn tabs(viewer: &Viewer, text: &str, saved: &[SavedSearchView]) -> Ma
     }
 }
 
-/// The box, with what is wrong in it.
+/// The search box, with the error in its query.
 pub(super) fn form(viewer: &Viewer, text: &str, error: Option<&QueryError>) -> Markup {
     html! {
         form class="search" method="get" action="/events" role="search" {
@@ -72,14 +72,14 @@ pub(super) fn form(viewer: &Viewer, text: &str, error: Option<&QueryError>) -> M
     }
 }
 
-/// Terms that go with what is searched for already.
+/// Terms that can be added to the current query.
 pub(super) fn shortcuts(text: &str, sources: &[String]) -> Markup {
     let of_sources = sources
         .iter()
         .take(SOURCES_MAX)
         .map(|name| format!("source:{name}"));
     let all = of_sources.chain(TERMS.map(str::to_owned));
-    // A key counts once; a term that is there already is no choice.
+    // Each key can occur only once, so keys that are already in the query are not offered.
     let is_free = |term: &String| {
         term.split_once(':')
             .is_some_and(|(key, _)| !text.contains(&format!("{key}:")))
@@ -98,7 +98,7 @@ fn tab(name: &str, query: &str, text: &str) -> Markup {
     html! { li { a href=(address(query, None)) aria-current=[(query == text).then_some("page")] { (name) } } }
 }
 
-/// The query once more, marked from where it cannot be read.
+/// The query with the invalid term highlighted.
 fn mistake(text: &str, error: &QueryError) -> Markup {
     let (before, from) = text.split_at_checked(error.at).unwrap_or((text, ""));
     let end = from.find(char::is_whitespace).unwrap_or(from.len());

@@ -1,4 +1,4 @@
-//! The live part of the page: whether it is live, why not, and what its keys do.
+//! The live part of the page: whether it is live, why not, and the replay dialog.
 
 use form_urlencoded::byte_serialize;
 use hapax_core::store::EventQuery;
@@ -9,12 +9,12 @@ use crate::live::NOT_LIVE;
 use crate::viewer::Viewer;
 use hapax_admin::stream::is_seen_at_arrival;
 
-/// Whether new events appear by themselves.
+/// Whether new events appear automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// They do.
+    /// New events appear.
     Live,
-    /// The search asks for what is not known at arrival.
+    /// The search depends on data that is not known on arrival.
     Unknowable,
     /// The page shows older events.
     Older,
@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// The line above the table. The script fills it; without one it says how to see what is new.
+/// The line above the table. The script fills it; without JavaScript it says how to see new events.
 pub(super) fn bar(text: &str, kind: Kind) -> Markup {
     let query: String = byte_serialize(text.as_bytes()).collect();
     html! {
@@ -54,7 +54,7 @@ pub(super) fn bar(text: &str, kind: Kind) -> Markup {
     }
 }
 
-/// What `r` asks. The script says which event.
+/// The dialog that the key `r` opens. The script fills in the event.
 pub(super) fn replay_dialog(viewer: &Viewer) -> Markup {
     html! {
         @if viewer.may_send("/events/{id}/replay") {

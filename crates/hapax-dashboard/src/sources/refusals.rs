@@ -1,4 +1,4 @@
-//! The last refused requests, each with the likely mistake behind it.
+//! The most recent refused requests, each with the likely mistake.
 
 use hapax_core::Timestamp;
 use maud::{Markup, html};
