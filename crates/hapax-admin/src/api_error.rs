@@ -229,7 +229,7 @@ impl ApiError {
         ))
     }
 
-    /// A finished job cannot be cancelled.
+    /// The job has finished and cannot be cancelled.
     pub fn replay_finished(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::CONFLICT,

@@ -35,7 +35,7 @@ pub(super) struct Erase {
 /// redelivery is still a duplicate. An erasure cannot be undone; repeating it changes nothing.
 #[utoipa::path(post, path = "/erasures", operation_id = "eraseEvents", tag = "events",
     request_body = Erase,
-    responses((status = 200, description = "The number of events erased.", body = ErasureView)),
+    responses((status = 200, description = "The result of the erasure.", body = ErasureView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large"])))
 )]
 pub(super) async fn erase(

@@ -31,7 +31,7 @@ pub(crate) struct EventListParameters {
     /// Only events of this type; a trailing `*` matches any ending.
     #[serde(rename = "type")]
     event_type: Option<String>,
-    /// Only the event with this id: the provider's or the Hapax id.
+    /// Only events with this id: the provider's or the Hapax id.
     event_id: Option<String>,
     /// Only events with a delivery to this destination, by name or id.
     to: Option<String>,

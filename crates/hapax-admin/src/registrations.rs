@@ -24,12 +24,12 @@ const SECONDS_MAX: u64 = 24 * 3600;
 #[serde(default, deny_unknown_fields)]
 #[schema(as = RegistrationWanted)]
 pub(super) struct Wanted {
-    /// How long the registration stays open [default: 600].
+    /// How long the registration stays open, in seconds [default: 600].
     #[schema(minimum = 1, maximum = 86400)]
     for_seconds: Option<u64>,
 }
 
-/// Accepts a signing secret from a provider for a limited time.
+/// Opens a registration, so that the provider can send its signing secret.
 ///
 /// Only for providers that send their secret (Asana).
 #[utoipa::path(post, path = "/sources/{name}/registration", operation_id = "openRegistration", tag = "sources",

@@ -110,7 +110,7 @@ impl<'de> Visitor<'de> for WhichVisitor {
 #[utoipa::path(post, path = "/events/{id}/replay", operation_id = "replayEvent", tag = "replays",
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid")),
     request_body = ReplayOne,
-    responses((status = 200, description = "The number of deliveries that were requeued.", body = ReplayedView)),
+    responses((status = 200, description = "The result of the replay.", body = ReplayedView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "deliveries_unfinished", "nothing_to_replay"])))
 )]
 pub(super) async fn replay_one(

@@ -7,7 +7,7 @@ use http::Method;
 
 use hapax_config::Role;
 
-/// The scope of a request.
+/// How much of the service a request concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The caller's sources: the result is limited to them.

@@ -50,7 +50,7 @@ fn command(request: &Resigned) -> Vec<String> {
     lines
 }
 
-/// Replaces the placeholder by the secret from the environment: as is, in a query, or in basic authentication.
+/// Replaces the placeholder with the secret from the environment: as is, in a query, or in basic authentication.
 fn with_token(line: &str) -> String {
     const OF_QUERY: &str = "TOKEN%3ATOKEN";
     const OF_BASIC: &str = "VE9LRU46VE9LRU4=";

@@ -29,7 +29,7 @@ pub struct DeadGroupView {
     pub destination: String,
     /// The destination's stable id.
     pub destination_id: String,
-    /// The error of their last attempt.
+    /// Why they are dead.
     pub error: Option<String>,
     /// The number of deliveries.
     pub count: u64,
@@ -62,9 +62,9 @@ pub struct DeliveryView {
     pub generation: u32,
     /// The idempotency key that every attempt carries.
     pub idempotency_key: String,
-    /// Attempts that count towards the limit.
+    /// The number of counted attempts.
     pub attempts: u32,
-    /// Attempts that ended because their lease was lost.
+    /// The number of lost leases.
     pub lost: u32,
     /// When the next attempt is due; null while it waits in its lane.
     #[schema(value_type = Option<String>, format = DateTime)]

@@ -187,7 +187,7 @@ pub struct AuditVerifiedView {
     pub head: Option<String>,
     /// The number of entries checked.
     pub entries: u64,
-    /// The number of the last entry that retention has deleted; 0 if it has deleted none.
+    /// The sequence number of the last entry that retention has deleted; 0 if it has deleted none.
     pub deleted: u64,
     /// Entries outside the chain that were written after it began. Replicas of an earlier version write them during
     /// an upgrade; at any other time, they were written by something other than Hapax.
@@ -201,7 +201,7 @@ pub struct AuditVerifiedView {
 /// Where the audit trail is broken.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditBreakView {
-    /// The number of the entry. All entries before it are intact.
+    /// The sequence number of the entry. All entries before it are intact.
     pub seq: u64,
     /// What is wrong with it.
     pub why: String,
