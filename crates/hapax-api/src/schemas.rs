@@ -54,12 +54,12 @@ pub fn span() -> Object {
 
 /// Which deliveries a replay requeues.
 pub(crate) fn replay_mode() -> Object {
-    choice(MODE, Null::No, ["failed", "all", "force"])
+    choice(MODE, Null::No, ["failed", "all", "force", "held"])
 }
 
 /// The replay mode where it is optional.
 pub fn replay_mode_or_null() -> Object {
-    choice(MODE, Null::Yes, ["failed", "all", "force"])
+    choice(MODE, Null::Yes, ["failed", "all", "force", "held"])
 }
 
 /// The state of a bulk replay.

@@ -28,7 +28,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "status",
-        value: "pending, failed, dead, completed, ignored or quarantined",
+        value: "pending, failed, dead, held, completed, ignored or quarantined",
         help: "Events with this status.",
         examples: &["status:dead"],
     },
@@ -46,7 +46,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "error",
-        value: "connect, timeout, status, refused, protocol, blocked, exit, sql, lost or shutdown",
+        value: "connect, timeout, status, refused, protocol, blocked, exit, sql, lost, shutdown or same_body",
         help: "Events with a delivery that was given up for this; with `to:`, the delivery to that destination.",
         examples: &["error:timeout", "to:billing error:status"],
     },

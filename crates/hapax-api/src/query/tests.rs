@@ -62,7 +62,10 @@ fn what_cannot_be_understood_is_refused_with_its_place_and_a_way_out() {
     for (text, says) in [
         ("status:lost", "use pending, failed"),
         ("source:a  source:b", "at character 11: `source:` is there twice"),
-        ("colour:red", "`colour:` is not a search key; use one of source, type"),
+        (
+            "colour:red",
+            "`colour:` is not a search key; use one of source, type",
+        ),
         ("type:", "`type:` has no value"),
         ("body:/a", "has no `=`"),
         ("body:a=b", "not a JSON pointer"),

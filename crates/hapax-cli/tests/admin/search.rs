@@ -157,7 +157,10 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
     let views = site.get("searches").await.ok();
     assert_eq!(views["searches"].as_array().map(Vec::len), Some(1), "{views}");
     assert_eq!(views["searches"][0]["name"], "dead today");
-    assert_eq!(site.delete("searches/dead%20today").await.ok()["name"], "dead today");
+    assert_eq!(
+        site.delete("searches/dead%20today").await.ok()["name"],
+        "dead today"
+    );
     site.delete("searches/dead%20today")
         .await
         .is_problem(404, "saved_search_not_found");
@@ -184,7 +187,9 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
             .await;
         refused.is_problem(400, "invalid_parameter");
     }
-    site.put("searches/x", "{}").await.is_problem(400, "malformed_body");
+    site.put("searches/x", "{}")
+        .await
+        .is_problem(400, "malformed_body");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,30 +48,6 @@ function askReplay(row) {
     dialog.showModal();
 }
 
-// Copying ---------------------------------------------------------------------------------------------------------
-// Without JavaScript, the link shows the text, and a field can be selected and copied.
-
-async function copy(button, text) {
-    const before = button.textContent;
-    const isDone = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-    button.textContent = isDone ? "Copied" : "Copying is not allowed here";
-    setTimeout(() => { button.textContent = before; }, 1_500);
-}
-for (const line of all("[data-copy]")) {
-    const button = element("button", { class: "button quiet", type: "button" }, "Copy");
-    button.addEventListener("click", () => copy(button, line.textContent));
-    line.after(button);
-}
-for (const link of navigator.clipboard ? all("a[data-copy-from]") : []) {
-    link.addEventListener("click", async (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        const answer = await fetch(link.href).catch(() => null);
-        if (answer?.ok) return copy(link, await answer.text());
-        location.assign(link.href);
-    });
-}
-
 // Keyboard --------------------------------------------------------------------------------------------------------
 
 const links = () => all("[data-rows] tbody tr").map((row) => one("a", row)).filter(Boolean);
@@ -317,6 +293,7 @@ function live(line) {
 for (const line of all("[data-live]")) live(line);
 
 // Copy buttons for exports and console URLs -----------------------------------------------------------------------
+// Without JavaScript, the link shows the text, and a field can be selected and copied.
 
 function copyButton(after, name, text) {
     const button = element("button", { type: "button", class: "button quiet copied", "aria-label": `Copy ${name}` });
