@@ -1,4 +1,4 @@
-//! Where deliveries go: the transport behind the engine, and what the configuration means to it.
+//! Destinations: the transport that the engine delivers through, built from the configuration.
 
 mod answer;
 mod batch_headers;
@@ -29,11 +29,8 @@ pub use sql::SqlTarget;
 /// How one destination is reached.
 #[derive(Debug)]
 pub enum Target {
-    /// An HTTP request.
     Http(Box<HttpTarget>),
-    /// A process.
     Command(CommandTarget),
-    /// A transaction.
     Sql(SqlTarget),
 }
 
@@ -44,14 +41,13 @@ pub struct Destinations {
 }
 
 impl Destinations {
-    /// Delivers to these.
     pub fn new(targets: HashMap<DestinationId, Arc<Target>>) -> Self {
         Self {
             targets: ArcSwap::from_pointee(targets),
         }
     }
 
-    /// Delivers to these from the next attempt on; attempts that run go on with what they found.
+    /// Replaces the targets from the next attempt on. Running attempts finish with the target they started with.
     pub fn reconfigure(&self, targets: HashMap<DestinationId, Arc<Target>>) {
         self.targets.store(Arc::new(targets));
     }
@@ -65,7 +61,7 @@ impl Transport for Destinations {
             Some(Target::Http(target)) => target.deliver(delivery).await,
             Some(Target::Command(target)) => target.deliver(delivery).await,
             Some(Target::Sql(target)) => target.deliver(delivery).await,
-            // A reload took it away between the lease and now; the engine stops leasing for it.
+            // A reload removed it after the delivery was leased; the engine stops leasing for it.
             None => AttemptResult::failed(
                 ErrorClass::Connect,
                 "the destination is not in the configuration any more",

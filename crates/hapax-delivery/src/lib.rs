@@ -1,4 +1,4 @@
-//! Where events go, and the outboxes that they come from.
+//! Destinations that events are delivered to, and the outboxes that they come from.
 
 pub mod destination;
 pub mod outbox;

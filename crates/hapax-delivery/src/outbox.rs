@@ -1,11 +1,11 @@
-//! The outbox relay: rows of `hapax_outbox`, written in someone's business transaction, become events of the store.
+//! The outbox relay: rows of `hapax_outbox`, written in an application's own transaction, become events of the store.
 //!
 //! ```text
 //! claim a batch (committed) ──► accept each as an event ──► mark it relayed, if the claim still holds
 //! ```
 //!
 //! From then on a row is an event like any other: retried, dead-lettered, listed, replayed, paused. A crash in between
-//! leaves a claim that ends; the row is claimed again, the ledger knows its key, and it is only marked.
+//! leaves a claim that expires. The row is then claimed again; the ledger knows its key, so it is only marked.
 
 mod postgres;
 mod relay;
@@ -33,11 +33,11 @@ pub use shown::instead_of;
 use status::Status;
 pub use table::{COUNT_MAX, Examined, Table, TableError};
 
-/// What the names of outboxes begin with, as sources, scopes and destinations. No configured name has a dot.
+/// The prefix of outbox names, as sources, scopes and destinations. No configured name contains a dot.
 const PREFIX: &str = "outbox.";
-/// Where an event of an outbox keeps the URL it is meant for.
+/// The header in which an outbox event keeps its target URL.
 pub(crate) const TARGET_HEADER: &str = hapax_engine::ADDRESS_HEADER;
-/// Where an event of an outbox keeps the key of its row: its own id is another where the key goes to several targets.
+/// The header in which an outbox event keeps its row's key: its own id differs where the key goes to several targets.
 pub(crate) const KEY_HEADER: &str = "hapax-outbox-key";
 
 /// The name of an outbox as a source, a scope and a destination.
@@ -45,19 +45,18 @@ pub fn full_name(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// Whether an event comes from an outbox.
 pub fn is_outbox(source: &SourceName) -> bool {
     source.as_str().starts_with(PREFIX)
 }
 
-/// What the attempts of a delivery carry as `Idempotency-Key`: the row's own key, where it comes from an outbox. A
-/// forced replay is meant to take effect again, and says so in the key.
+/// The `Idempotency-Key` of a delivery's attempts: the row's own key if it comes from an outbox. A forced replay is
+/// meant to take effect again, so it has another key.
 pub(crate) fn key_of(delivery: &Leased) -> String {
     let own = own_key(&delivery.event, delivery.generation);
     own.unwrap_or_else(|| delivery.idempotency_key.to_string())
 }
 
-/// The key of the row that an event was; none where it was no row.
+/// The key of the outbox row that became this event; `None` if it was not a row.
 pub fn own_key(event: &StoredEvent, generation: Generation) -> Option<String> {
     if !is_outbox(&event.source) {
         return None;
@@ -65,7 +64,7 @@ pub fn own_key(event: &StoredEvent, generation: Generation) -> Option<String> {
     let event_id = &event.identity.event_id;
     let key = match chosen_key(event) {
         Some(key) if key == *event_id => key,
-        // What was released has the key of the first, with which it must not be confused.
+        // A released conflict has the key of the first event and must not be confused with it.
         Some(key) => match event_id.rsplit_once(CONFLICT_MARK) {
             Some((_, hash)) => format!("{key}{CONFLICT_MARK}{hash}"),
             None => key,
@@ -78,9 +77,9 @@ pub fn own_key(event: &StoredEvent, generation: Generation) -> Option<String> {
     })
 }
 
-/// What the attempts of a delivery carry, signed, as `webhook-id`: the row's own key, where it comes from an outbox. A
-/// dot would let one signature fit two requests, so that it is escaped, as is what a header cannot hold. What an earlier
-/// version accepted keeps the id that it may have been sent with already.
+/// The signed `webhook-id` of a delivery's attempts: the row's own key if it comes from an outbox. A dot would let one
+/// signature fit two requests, so it is escaped, as are characters that a header cannot hold. An event that an earlier
+/// version accepted keeps its id: it may already have been sent with it.
 pub(crate) fn webhook_id(delivery: &Leased) -> String {
     let chosen = is_outbox(&delivery.event.source) && chosen_key(&delivery.event).is_some();
     if !chosen {
@@ -89,7 +88,7 @@ pub(crate) fn webhook_id(delivery: &Leased) -> String {
     signed_id(&key_of(delivery))
 }
 
-/// The key that the writer of a row chose. Versions before the key had a header of its own used it as the event's id.
+/// The key that the writer of a row chose. Versions before the key had its own header used it as the event's id.
 fn chosen_key(event: &StoredEvent) -> Option<String> {
     let key = event.headers.get(KEY_HEADER)?;
     String::from_utf8(key.to_vec()).ok()
@@ -104,7 +103,6 @@ struct Running {
     task: JoinHandle<()>,
 }
 
-/// All outboxes of the configuration.
 pub struct Outboxes {
     engine: Engine,
     clock: Arc<dyn Clock>,
@@ -113,7 +111,6 @@ pub struct Outboxes {
     running: Mutex<Vec<Running>>,
 }
 
-/// The table of an outbox.
 pub fn table(outbox: &Outbox) -> Arc<dyn Table> {
     match &outbox.url {
         SqlUrl::Postgres(url) => Arc::new(postgres::PostgresTable::new(url.clone())),
@@ -132,8 +129,8 @@ impl Outboxes {
         }
     }
 
-    /// Relays the outboxes of this configuration from now on. Those that ran before end their round; that two relays
-    /// of one table overlap for a moment is nothing that two replicas do not do all the time.
+    /// Relays the outboxes of this configuration from now on. Those that ran before finish their round. Two relays of
+    /// one table may overlap for a moment, just as two replicas always do.
     pub fn reconfigure(&self, config: &Config) {
         let names: HashMap<String, DestinationId> = config
             .destinations
@@ -172,7 +169,7 @@ impl Outboxes {
         }
     }
 
-    /// How each outbox is doing, by name.
+    /// The health of each outbox, by name.
     pub fn health(&self) -> Vec<Health> {
         let now = self.clock.elapsed();
         let running = self.lock();
@@ -182,12 +179,12 @@ impl Outboxes {
             .collect()
     }
 
-    /// Lets the metrics show how each outbox is doing now.
+    /// Updates the metrics with the current health of each outbox.
     pub fn show(&self) {
         self.metrics.outboxes(&self.health());
     }
 
-    /// Every outbox with its table, to look at.
+    /// Every outbox with its table.
     pub fn tables(&self) -> Vec<(Outbox, Arc<dyn Table>)> {
         let running = self.lock();
         running
@@ -196,7 +193,7 @@ impl Outboxes {
             .collect()
     }
 
-    /// Ends every round that runs.
+    /// Stops all relays after their current round.
     pub async fn stop(&self) {
         let running = std::mem::take(&mut *self.lock());
         for one in &running {

@@ -1,9 +1,9 @@
-//! Texts as header values: what a header cannot carry is percent-encoded.
+//! Strings as header values: characters that a header cannot carry are percent-encoded.
 
 use http::HeaderValue;
 
-/// The text with control characters and everything outside ASCII percent-encoded. An event id has its own `%` escaped
-/// already, so decoding gives the sender's id back.
+/// The string with control characters and non-ASCII characters percent-encoded. An event id already has its own `%`
+/// escaped, so decoding restores the provider's id.
 pub fn header_value(text: &str) -> HeaderValue {
     let is_plain = text.is_ascii() && text.trim() == text;
     if is_plain && let Ok(value) = HeaderValue::from_str(text) {
@@ -13,7 +13,7 @@ pub fn header_value(text: &str) -> HeaderValue {
     for (index, byte) in text.bytes().enumerate() {
         let at_an_end = index == 0 || index + 1 == text.len();
         match byte {
-            // A space at an end would be trimmed on the way, and two ids would become one.
+            // A leading or trailing space would be trimmed in transit, and two ids would become one.
             b' ' if !at_an_end => encoded.push(' '),
             0x21..=0x7e => encoded.push(char::from(byte)),
             _ => {
@@ -25,7 +25,7 @@ pub fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(&encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
-/// The same as a string of RFC 9651 (structured fields), which is what the IETF's draft asks of `Idempotency-Key`.
+/// The same as an RFC 9651 string (structured fields), as the IETF draft for `Idempotency-Key` requires.
 pub(crate) fn quoted(text: &str) -> HeaderValue {
     let value = header_value(text);
     let mut quoted = Vec::with_capacity(value.len() + 2);
@@ -40,8 +40,8 @@ pub(crate) fn quoted(text: &str) -> HeaderValue {
     HeaderValue::from_bytes(&quoted).unwrap_or(value)
 }
 
-/// The text as the id under a signature of Standard Webhooks: as a header value, and without a dot, which would let one
-/// signature fit two requests.
+/// The string as the id in a Standard Webhooks signature: a header value without a dot, which would let one signature
+/// fit two requests.
 pub(crate) fn signed_id(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for (index, byte) in text.bytes().enumerate() {

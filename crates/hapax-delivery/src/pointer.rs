@@ -1,4 +1,4 @@
-//! Finds a value in a JSON body by its pointer, without building the document.
+//! Finds a value in a JSON body by its pointer, without parsing the whole document.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use hapax_core::store::json_text;
 use hapax_verify::identity::Pointer;
 use serde_json::value::RawValue;
 
-/// The value at `pointer`, as it is written; none where the body is no JSON.
+/// The value at `pointer` as it is written; `None` if the body is not JSON.
 pub(crate) fn find<'body>(body: &'body [u8], pointer: &Pointer) -> Option<&'body RawValue> {
     let mut value: &RawValue = serde_json::from_slice(json_text(body)).ok()?;
     for token in pointer.tokens() {

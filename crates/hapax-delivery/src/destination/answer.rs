@@ -1,4 +1,4 @@
-//! What an HTTP answer means: done, again, or never again.
+//! Classifies an HTTP response: succeeded, retry, or never retry.
 
 use hapax_core::{Clock, ErrorClass};
 use hapax_engine::{AttemptResult, Reply};
@@ -7,10 +7,10 @@ use http::{HeaderMap, StatusCode};
 
 use super::retry_after;
 
-/// With the value `no` a destination refuses an event for good.
+/// With the value `no`, a destination refuses an event for good.
 const RETRY_HEADER: &str = "hapax-retry";
 
-/// Judges an answer by its head; the excerpt is for people.
+/// Classifies a response by its head; the excerpt is for people.
 pub(super) fn judge(
     status: StatusCode,
     headers: &HeaderMap,

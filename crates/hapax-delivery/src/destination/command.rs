@@ -1,5 +1,5 @@
-//! The `command` destination: one process for each attempt. The payload is on its stdin, what there is to know in its
-//! environment, and exit code 0 means done.
+//! The `command` destination: one process per attempt. The payload is on stdin, the metadata in the environment, and
+//! exit code 0 means success.
 
 mod tail;
 
@@ -18,21 +18,20 @@ use hapax_config::process_group::Group;
 use hapax_telemetry::traces::context::{self, Parent, Propagation};
 use tail::Tail;
 
-/// The code by which a command says "not now" (`EX_TEMPFAIL` of sysexits); like any other failure it is tried again.
+/// The exit code for "not now" (`EX_TEMPFAIL` of sysexits); it is retried like any other failure.
 const EXIT_TEMPORARY: i32 = 75;
-/// How long output is waited for after the process has ended: a child of its own may hold the pipe open for good.
+/// How long to wait for output after the process has exited: one of its children may hold the pipe open indefinitely.
 const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 
-/// A command.
 #[derive(Clone, Debug)]
 pub struct CommandTarget {
     /// The program and its arguments. There is no shell in between.
     pub argv: Vec<String>,
-    /// What it has of our environment.
+    /// The part of our environment that it inherits.
     pub env: CommandEnv,
-    /// After this long it is killed, with everything it started.
+    /// After this time it is killed, together with everything it started.
     pub timeout: Duration,
-    /// What it is told of an event's trace.
+    /// Whether and how the event's trace context is passed on.
     pub propagation: Propagation,
 }
 
@@ -66,8 +65,8 @@ impl CommandTarget {
     }
 }
 
-/// A program that runs in a group of its own, and is fed and listened to. Of our environment, where every secret is, it
-/// gets `env` alone.
+/// A program that runs in its own process group with piped stdin and output. It inherits only `env` from our
+/// environment, which holds every secret.
 pub fn program(argv: &[String], env: &CommandEnv) -> Result<Command, String> {
     let (program, arguments) = argv
         .split_first()
@@ -80,13 +79,14 @@ pub fn program(argv: &[String], env: &CommandEnv) -> Result<Command, String> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own: Ctrl-C in the terminal is for the service, which lets its commands finish.
+        // Its own group: Ctrl-C in the terminal is for the service, which lets its commands finish.
         .process_group(0)
         .kill_on_drop(true);
     Ok(command)
 }
 
-/// Runs a program with this on its stdin until it ends; after `limit` it is killed, with everything it started.
+/// Runs a program with this payload on stdin until it exits. After `limit` it is killed, together with everything it
+/// started.
 pub async fn call(mut command: Command, payload: &[u8], limit: Duration) -> AttemptResult {
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -114,7 +114,7 @@ pub async fn call(mut command: Command, payload: &[u8], limit: Duration) -> Atte
                 format!("the command could not be waited for: {error}"),
             )
         },
-        // Dropping `group` kills the process and what it started.
+        // Dropping `group` kills the process and everything it started.
         Err(_) => AttemptResult {
             excerpt,
             ..AttemptResult::failed(
@@ -129,7 +129,7 @@ pub async fn call(mut command: Command, payload: &[u8], limit: Duration) -> Atte
 }
 
 impl CommandTarget {
-    /// `TRACEPARENT` and `TRACESTATE`, by which tracers in scripts find their parent.
+    /// `TRACEPARENT` and `TRACESTATE`, where tracers in scripts find their parent.
     fn trace(&self, delivery: &Leased) -> Vec<(&'static str, String)> {
         let headers = &delivery.event.headers;
         let text = |name| {
@@ -139,21 +139,21 @@ impl CommandTarget {
         };
         let ours = self.propagation.parent(delivery).map(|parent| parent.to_string());
         let parent = ours.or_else(|| text(context::TRACEPARENT));
-        // A state belongs to its parent: beside another one it would lie.
+        // A tracestate belongs to its traceparent: next to another one it would be wrong.
         let state = Parent::of(headers).and_then(|_| text(context::TRACESTATE));
         let named = [("TRACEPARENT", parent), ("TRACESTATE", state)];
         let set = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        // A variable cannot hold a NUL; a header cannot either, and a row of an outbox is checked like one.
+        // A variable cannot hold a NUL. Neither can a header, and outbox rows are checked like headers.
         set.filter(|(_, value)| !value.contains('\0')).collect()
     }
 }
 
-/// Feeds the process and listens to it until it ends.
+/// Writes the payload and collects the output until the process exits.
 async fn run(child: &mut Child, payload: &[u8], output: &Mutex<Tail>) -> std::io::Result<ExitStatus> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // A command may ignore its input: a closed pipe is not a failure, its exit code decides.
+            // A command may ignore its input: a closed pipe is not a failure; the exit code decides.
             let _ = stdin.write_all(payload).await;
         }
     };
@@ -165,7 +165,7 @@ async fn run(child: &mut Child, payload: &[u8], output: &Mutex<Tail>) -> std::io
         status = child.wait() => status?,
         () = &mut streams => return child.wait().await,
     };
-    // What it wrote last may still be in the pipe.
+    // Its last output may still be in the pipe.
     let _ = timeout(OUTPUT_GRACE, streams).await;
     Ok(status)
 }

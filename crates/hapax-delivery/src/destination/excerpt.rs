@@ -1,4 +1,4 @@
-//! The beginning of an HTTP answer, kept for people; the rest is read and thrown away, within bounds.
+//! The beginning of an HTTP response, kept for people. The rest is read and discarded, within limits.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, timeout_at};
 
-/// Bytes that are kept of what a destination says.
+/// Bytes of a destination's response that are kept.
 pub(super) const EXCERPT_BYTES_MAX: usize = 1024;
-/// Bytes that are read and thrown away so that the connection can be used again; a longer answer costs its connection.
+/// Bytes that are read and discarded so that the connection can be reused; a longer response costs its connection.
 const DISCARD_BYTES_MAX: usize = 64 * 1024;
-/// How long the rest of an answer is waited for. Its head has decided already.
+/// How long to wait for the rest of a response. Its head has already decided the result.
 const REST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Reads what there is of an answer until `deadline`, or a little while, whichever is first.
+/// Reads a response until `deadline` or for `REST_TIMEOUT`, whichever comes first.
 pub(super) async fn read<B>(body: B, deadline: Instant) -> String
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let mut kept = Vec::new();
     let until = deadline.min(Instant::now() + REST_TIMEOUT);
-    // Whatever arrived until then is the excerpt.
+    // The bytes that arrived by then are the excerpt.
     let _ = timeout_at(until, collect(body, &mut kept)).await;
     text(&kept)
 }
 
-/// As text, whatever the bytes are; cut at the limit.
+/// Any bytes as text, cut at the limit.
 pub(super) fn text(bytes: &[u8]) -> String {
     let kept = &bytes[..bytes.len().min(EXCERPT_BYTES_MAX)];
     String::from_utf8_lossy(kept).into_owned()

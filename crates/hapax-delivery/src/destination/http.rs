@@ -1,6 +1,7 @@
-//! The `http` destination: one request for each attempt, as INTERFACE.md describes it.
+//! The `http` destination: one request per attempt, as INTERFACE.md describes it.
 //!
-//! Redirects are not followed, and no connection is made to an address that its guard forbids, whatever name leads there.
+//! Redirects are not followed, and no connection is made to an address that the guard forbids, whichever name resolves
+//! to it.
 
 mod headers;
 
@@ -25,12 +26,10 @@ use hapax_outbound::guard::Blocked;
 use hapax_outbound::words;
 use hapax_telemetry::traces::context::Propagation;
 
-/// Where a target is.
 #[derive(Clone, Debug)]
 pub enum Address {
-    /// At one URL.
     Fixed(Uri),
-    /// Where each event says: a row of an outbox has a URL of its own.
+    /// The URL that each event names: every row of an outbox has its own.
     OfEvent,
 }
 
@@ -38,7 +37,7 @@ impl Address {
     fn of(&self, delivery: &Leased) -> Option<Uri> {
         match self {
             Self::Fixed(url) => Some(url.clone()),
-            // A sender may write any header into a webhook, and names nothing by it.
+            // A webhook may carry any header, so its headers never choose a URL.
             Self::OfEvent if !is_outbox(&delivery.event.source) => None,
             Self::OfEvent => {
                 let target = delivery.event.headers.get(TARGET_HEADER)?;
@@ -48,29 +47,25 @@ impl Address {
     }
 }
 
-/// An HTTP endpoint.
 pub struct HttpTarget {
-    /// Where it is.
     pub url: Address,
-    /// Signs what is sent, if the destination has a secret.
+    /// Signs requests if the destination has a secret.
     pub signer: Option<Signer>,
-    /// After this long an attempt has failed.
     pub timeout: Duration,
-    /// The connections: shared by all destinations, but not with the rows of an outbox.
+    /// The connection pool: shared by all destinations, but not with outbox rows.
     pub client: Client,
-    /// Time.
     pub clock: Arc<dyn Clock>,
-    /// How it wants `Idempotency-Key` written.
+    /// How it expects `Idempotency-Key` to be written.
     pub key_form: KeyForm,
-    /// The headers of each source that are not for a destination.
+    /// The headers of each source that must not reach a destination.
     pub batch_headers: Arc<HashMap<SourceName, BatchHeaders>>,
-    /// What it is told of an event's trace.
+    /// Whether and how the event's trace context is passed on.
     pub propagation: Propagation,
 }
 
 impl HttpTarget {
     pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
-        // The relay lets no row pass without one.
+        // The relay accepts no row without one.
         let Some(url) = self.url.of(delivery) else {
             return AttemptResult::failed(ErrorClass::Protocol, "the event names no URL to call");
         };
@@ -102,7 +97,7 @@ impl HttpTarget {
         };
         let failed = AttemptResult::failed(class, words(error));
         match (&self.url, class) {
-            // Someone has to change the row or the configuration; asking again changes nothing.
+            // Someone has to change the row or the configuration; retrying changes nothing.
             (Address::OfEvent, ErrorClass::Blocked) => AttemptResult {
                 reply: Reply::Refused {
                     class,
@@ -128,8 +123,8 @@ impl HttpTarget {
         request
     }
 
-    /// The Standard Webhooks headers. Their id is the idempotency key, or the one that the writer of an outbox's row
-    /// chose: stable over attempts, and without a dot.
+    /// The Standard Webhooks headers. Their id is the idempotency key, or the key that the writer of an outbox row
+    /// chose: stable across attempts, and without a dot.
     fn signature(&self, delivery: &Leased) -> Vec<(String, String)> {
         self.signer.as_ref().map_or_else(Vec::new, |signer| {
             let id = webhook_id(delivery);
@@ -146,7 +141,7 @@ impl HttpTarget {
 
 impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Of the URL only the host: its query may hold a token.
+        // Only the host of the URL: its query may hold a token.
         let host = match &self.url {
             Address::Fixed(url) => url.host(),
             Address::OfEvent => None,
@@ -163,7 +158,7 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
         if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
-        // An `io::Error` shows the cause of its cause, and hides its own.
+        // An `io::Error` shows its cause's cause and hides the cause itself.
         let inner = error
             .downcast_ref::<std::io::Error>()
             .and_then(std::io::Error::get_ref);

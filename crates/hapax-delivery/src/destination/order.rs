@@ -1,4 +1,4 @@
-//! `order_by`: reads the key of an event's lane from a field of its headers or body.
+//! `order_by`: reads the key of an event's lane from one of its headers or body fields.
 
 use hapax_core::{BodyHash, Headers};
 use hapax_engine::OrderBy;
@@ -7,17 +7,16 @@ use hapax_verify::identity::{Pointer, ValuePath};
 
 use crate::pointer;
 
-/// Bytes of a key; a longer one is replaced by its hash, which keeps the order just as well.
+/// The longest key in bytes. A longer one is replaced by its hash, which preserves the order just as well.
 const KEY_BYTES_MAX: usize = 255;
 
-/// Reads the key from a field: the first of its places that is present.
+/// Reads the key from a field: the first of its paths that is present.
 #[derive(Clone, Debug)]
 pub struct FieldOrder {
     field: Field,
 }
 
 impl FieldOrder {
-    /// Keeps order by this field.
     pub const fn new(field: Field) -> Self {
         Self { field }
     }
@@ -34,7 +33,7 @@ impl OrderBy for FieldOrder {
             ValuePath::Form(name) => form_urlencoded::parse(body)
                 .find(|(key, _)| key == name)
                 .map(|(_, value)| value.into_owned()),
-            // The configuration refuses these: they say nothing about what belongs together.
+            // The configuration refuses these: they do not say which events belong together.
             ValuePath::Query(_)
             | ValuePath::Request(_)
             | ValuePath::RequestSha256
@@ -50,7 +49,7 @@ impl OrderBy for FieldOrder {
     }
 }
 
-/// The text of a string or the literal text of a number at `pointer`.
+/// The string, or the literal text of the number, at `pointer`.
 fn scalar(body: &[u8], pointer: &Pointer) -> Option<String> {
     let value = pointer::find(body, pointer)?;
     match value.get().as_bytes().first()? {

@@ -1,4 +1,4 @@
-//! From the configuration to what the engine and the transport need of it.
+//! Turns the configuration into what the engine and the transport need.
 
 mod outbox;
 
@@ -16,36 +16,30 @@ use hapax_config::{self as config, Config, Events, Kind};
 use hapax_outbound::client::Client;
 use hapax_telemetry::traces::context::Propagation;
 
-/// The scheme by which outgoing requests are signed.
+/// The scheme that signs outgoing requests.
 const SIGNING_PROVIDER: &str = "standard-webhooks";
-/// How much longer than its timeout an attempt may live before the engine drops it: time to say what happened.
+/// How long an attempt may outlive its timeout before the engine drops it: time to report what happened.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
 
-/// A destination that cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// Its secret has the wrong shape.
     #[error("destination `{destination}`: {source}")]
     Secret {
-        /// Whose.
         destination: String,
-        /// What is wrong with it.
         source: hapax_verify::SetupError,
     },
-    /// Its database cannot be meant.
+    /// The database URL is invalid.
     #[error("destination `{destination}`: its `url` cannot be used: {why}")]
     Database {
-        /// Whose.
         destination: String,
-        /// What is wrong; the URL is not quoted.
+        /// The reason; it never quotes the URL.
         why: String,
     },
-    /// The catalogue has no such scheme.
     #[error("the catalogue has no `{SIGNING_PROVIDER}`, which signs outgoing requests")]
     NoScheme,
 }
 
-/// Which source goes where, and how each destination wants to be treated.
+/// Which sources feed which destinations, and the settings of each destination.
 pub fn routing(config: &Config) -> Routing {
     let sources = config.sources.values().map(|source| {
         let ids = source
@@ -81,7 +75,6 @@ pub fn routing(config: &Config) -> Routing {
     routing
 }
 
-/// How each destination is reached.
 pub fn targets(
     config: &Config,
     client: &Client,

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use hapax_core::Timestamp;
 
-/// The longest wait a destination can ask for. One that wants more peace than a day is better paused.
+/// The longest wait that a destination can ask for. One that needs more than a day is better paused.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// How long to wait from `now`; `None` if the text is neither form.

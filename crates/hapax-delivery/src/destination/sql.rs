@@ -1,8 +1,9 @@
 //! The `sql` destination: statements in the target database, in one transaction with a row of `hapax_inbox`. The effect
-//! and the note that it was made commit together, so it is made once, whatever is delivered, killed or replayed.
+//! and its inbox row commit together, so the effect is applied once, however often the event is delivered, killed or
+//! replayed.
 //!
 //! ```text
-//! deliver ──► desk (a bounded queue) ──► a worker takes what waits ──► one transaction for all of them
+//! deliver ──► desk (a bounded queue) ──► a worker takes the queued events ──► one transaction for all of them
 //! ```
 
 mod failure;
@@ -27,37 +28,34 @@ use parts::Patience;
 pub use postgres::probe as probe_postgres;
 pub use sqlite::probe as probe_sqlite;
 
-/// How often the inbox is looked through for rows that have outlived their time. As long as whole portions of them are
-/// found, one follows each transaction, and more while no event waits.
+/// How often the inbox is scanned for expired rows. As long as full batches of them are found, one follows each
+/// transaction, and more while no event waits.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
-/// How long after a purge that failed the next one is tried.
+/// How long to wait after a failed purge.
 const PURGE_AGAIN: Duration = Duration::from_secs(600);
-/// Rows of the inbox that are removed in one transaction. Far more than the events that share one: the inbox shrinks
-/// whatever comes in.
+/// Inbox rows removed in one transaction. Far more than the events that share one, so the inbox shrinks under any load.
 const PURGE_ROWS: u32 = 1_000;
-/// Events that may wait for a worker. No more attempts run at once than a destination's `concurrency` allows.
+/// The most events that may wait for a worker. A destination never runs more attempts at once than its `concurrency`.
 const DESK_MAX: usize = 1_024;
 
-/// A database and what is done there.
 #[derive(Debug)]
 pub struct SqlTarget {
     plan: Arc<Plan>,
     desk: mpsc::Sender<Job>,
 }
 
-/// What every worker knows.
+/// What every worker shares.
 #[derive(Debug)]
 struct Plan {
     inbox: Inbox,
     statements: Vec<Statement>,
     params: Vec<(String, hapax_config::Param)>,
-    /// For each statement, which of `params` its numbers mean.
+    /// For each statement, the index in `params` of each of its placeholders.
     slots: Vec<Vec<usize>>,
     timeout: Duration,
     pace: Pace,
 }
 
-/// One event to apply.
 #[derive(Debug)]
 struct Job {
     event: Event,
@@ -67,17 +65,18 @@ struct Job {
 }
 
 impl Job {
-    /// Whether its attempt still goes on. One that timed out will be repeated.
+    /// Whether its attempt is still running. One that timed out will be retried.
     fn is_waited_for(&self) -> bool {
         !self.answer.is_closed()
     }
 }
 
-/// What workers take from. Whoever holds the lock waits for the next event; the others are busy or wait for the lock.
+/// The queue that workers take from. The one that holds the lock waits for the next event; the others are busy or wait
+/// for the lock.
 type Desk = Arc<Mutex<mpsc::Receiver<Job>>>;
 
 impl SqlTarget {
-    /// A target that connects when the first event comes; the reason why there is none never quotes the URL.
+    /// A target that connects on the first event. The error never quotes the URL.
     pub(super) fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
         let (desk, queue) = mpsc::channel(DESK_MAX);
         let plan = Arc::new(Plan::new(consumer, timeout, sql)?);
@@ -109,7 +108,7 @@ impl SqlTarget {
     }
 }
 
-/// Events that came while others were tried: they go before one that is slow gets all of its time.
+/// Events that arrived while others were tried: they run before a slow one gets its full timeout.
 fn waiting(desk: &Desk) -> Vec<Job> {
     let Ok(mut queue) = desk.try_lock() else {
         return Vec::new();
@@ -119,15 +118,13 @@ fn waiting(desk: &Desk) -> Vec<Job> {
         .collect()
 }
 
-/// Whether no event waits for a worker.
 fn is_idle(desk: &Desk) -> bool {
-    // Another worker has the lock only while it waits for an event.
+    // Another worker holds the lock only while it waits for an event.
     desk.try_lock()
         .map_or(true, |queue| queue.is_empty() && !queue.is_closed())
 }
 
 impl Plan {
-    /// How long a statement may take.
     fn statement_timeout(&self, patience: Patience) -> Duration {
         match patience {
             Patience::Full => self.timeout,
@@ -165,7 +162,7 @@ impl Plan {
     }
 }
 
-/// The event, as the inbox knows it. It may have been applied by an earlier attempt, whose note is then kept longer.
+/// The event as the inbox identifies it. An earlier attempt may have applied it; then its row is kept longer.
 fn event(delivery: &Leased) -> Result<Event, String> {
     let identity = &delivery.event.identity;
     let event =

@@ -1,5 +1,5 @@
-//! `hapax_outbox` on PostgreSQL: one connection, made again when it breaks. Nothing is kept in the session, so that a
-//! pooler may stand between.
+//! `hapax_outbox` on PostgreSQL: one connection, reopened when it breaks. Nothing is kept in the session, so a pooler
+//! may stand in between.
 
 use std::time::Duration;
 
@@ -20,19 +20,19 @@ use super::table::{
 };
 use hapax_telemetry::outbox_health::{Counts, RefusedRow};
 
-/// How long connecting, and then one statement, may take.
+/// The longest that connecting, and each statement after it, may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Each statement is a transaction that finds rows by their index alone, whatever the server believes of a table that is
-/// nearly empty now and holds a million rows a minute later (docs/adr/0010). A bound on a time is
+/// Each statement is a transaction that finds rows by their index alone, whatever the planner assumes about a table
+/// that is nearly empty now and holds a million rows a minute later (docs/adr/0010). A bound on a time is
 /// `statement_timestamp()`: the index is of no use to `clock_timestamp()`, which may change while it is read.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; \
                      SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL enable_material = off; \
                      SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
 
-/// Due rows from either end, as far as a claim looks. The newest are there for when the oldest all wait: others must not
-/// wait with them until they are set back.
+/// Due rows from either end, as far as a claim scans. The newest are included for the case that all of the oldest wait:
+/// other rows must not wait with them until they are set back.
 macro_rules! due_rows {
     () => {
         "(SELECT * FROM (
@@ -49,8 +49,8 @@ macro_rules! due_rows {
     };
 }
 
-/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that no one
-/// overtakes it. It is the first at or after the key in the index of keys, so that no other index will do.
+/// The first row of an order key that is not relayed. A row that another relay has claimed is not relayed yet, so no
+/// row overtakes it. It is the first at or after the key in the index of keys, so no other index will do.
 macro_rules! first_of {
     ($key:literal) => {
         concat!(
@@ -62,8 +62,7 @@ macro_rules! first_of {
     };
 }
 
-// Rows are looked at until there are enough, and those beyond the limit of bytes are locked for a moment and left as
-// they are.
+// Rows are read until there are enough; those beyond the byte limit are locked for a moment and left unchanged.
 const CLAIM: &str = concat!(
     "WITH due AS MATERIALIZED (
         SELECT d.id, d.bytes FROM ",
@@ -101,7 +100,7 @@ const SET_BACK: &str = concat!(
     " < due.id) AS b WHERE o.id = b.id RETURNING o.order_key"
 );
 
-// It comes to where it was before it was set back. By its id alone: thousands may have its key.
+// It returns to its position before it was set back. Found by id alone: thousands of rows may have its key.
 const FORWARD: &str = "
     WITH first AS MATERIALIZED (
         SELECT f.id FROM unnest($1) AS k (name) CROSS JOIN LATERAL (
@@ -171,7 +170,7 @@ const EXAMINE: &str = "
            (SELECT n.name FROM unnest($1) WITH ORDINALITY AS n (name, nth)
             WHERE to_regclass(n.name) IS NULL ORDER BY n.nth LIMIT 1)";
 
-/// The table behind a URL. Looking and purging have connections of their own: neither may hold up the relay.
+/// The table behind a URL. Status queries and purges have their own connections: neither may hold up the relay.
 pub(super) struct PostgresTable {
     url: Secret,
     relaying: Link,
@@ -179,13 +178,12 @@ pub(super) struct PostgresTable {
     looking: Link,
 }
 
-/// A connection, while there is one.
 type Link = Mutex<Option<Client>>;
 
 type Params<'p> = &'p [(&'p (dyn ToSql + Sync), Type)];
 
 impl PostgresTable {
-    /// Connects at the first use.
+    /// Connects on first use.
     pub(super) fn new(url: Secret) -> Self {
         Self {
             url,
@@ -195,14 +193,14 @@ impl PostgresTable {
         }
     }
 
-    /// Runs one statement, in a transaction of its own. The connection is thrown away where anything is odd.
+    /// Runs one statement in its own transaction. The connection is discarded after any irregularity.
     async fn rows(&self, link: &Link, sql: &str, params: Params<'_>) -> Result<Vec<SqlRow>, TableError> {
         let mut place = link.lock().await;
         let client = match place.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => self.connect().await?,
         };
-        // All three are sent at once. What the statement says counts; after an error nothing is left to commit.
+        // All three are sent at once. The statement's result counts; after an error nothing is left to commit.
         let all = async {
             let (begun, rows, ended) = tokio::join!(
                 client.batch_execute(BEGIN),
@@ -220,7 +218,7 @@ impl PostgresTable {
         Ok(rows)
     }
 
-    /// Connects, and makes the table where it is missing.
+    /// Connects, and creates the table if it is missing.
     async fn connect(&self) -> Result<Client, TableError> {
         let (client, exists) = self.reach().await?;
         if !exists {
@@ -236,11 +234,11 @@ impl PostgresTable {
         Ok(client)
     }
 
-    /// Connects; whether the table is there.
+    /// Connects, and reports whether the table exists.
     async fn reach(&self) -> Result<(Client, bool), TableError> {
         let unreachable =
             |error: &dyn std::error::Error| TableError(format!("the database cannot be reached: {error}"));
-        // The reason never quotes the URL, and may pass: a file that it names is missing.
+        // The error never quotes the URL, and may be temporary: a file that the URL names may be missing.
         let connector = Connector::new(&self.url, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)
             .map_err(|why| TableError(format!("its `url` cannot be used: {why}")))?;
         let Connected { client, .. } = connector
@@ -256,7 +254,7 @@ impl PostgresTable {
         Ok((client, exists))
     }
 
-    /// Lets the first rows of these keys come forward, where they were set back.
+    /// Brings the first rows of these keys forward if they were set back.
     async fn forward(&self, keys: Vec<String>) -> Result<(), TableError> {
         if keys.is_empty() {
             return Ok(());
@@ -340,7 +338,7 @@ impl Table for PostgresTable {
         let rows = self
             .rows(&self.relaying, SET_BACK, &[look, (&back_ms, Type::FLOAT8)])
             .await?;
-        // Whoever relayed the first of a key at this moment did not see that the next was set back.
+        // A relay that relayed the first of a key at this moment did not see that the next was set back.
         self.forward(keys(&rows)?).await?;
         Ok(rows.len() as u64)
     }
@@ -426,7 +424,7 @@ impl Table for PostgresTable {
     }
 }
 
-/// The order keys that rows were of, each once.
+/// The distinct order keys of these rows.
 fn keys(rows: &[SqlRow]) -> Result<Vec<String>, TableError> {
     let mut keys = Vec::new();
     for row in rows {
@@ -458,10 +456,10 @@ fn get<'r, T: tokio_postgres::types::FromSql<'r>>(row: &'r SqlRow, column: usize
     })
 }
 
-/// What the relay's user has to be granted.
+/// The privileges that the relay's user needs.
 const RIGHTS: &str = "the relay needs SELECT, UPDATE and DELETE on hapax_outbox";
 
-/// The server's message, without its detail: that may quote what a row holds.
+/// The server's message without its detail, which may quote the row's values.
 fn trouble(error: &tokio_postgres::Error) -> TableError {
     let Some(database) = error.as_db_error() else {
         return TableError("the connection to the database is lost".to_owned());

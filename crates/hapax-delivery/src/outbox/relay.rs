@@ -1,5 +1,5 @@
-//! The relay of one outbox: rounds of claiming, accepting and marking, often while there is work and seldom while not;
-//! beside them it deletes old rows and looks how the table is doing.
+//! The relay of one outbox: rounds of claiming, accepting and marking, frequent under load and rare when idle.
+//! Alongside, it deletes old rows and reads the table's status.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,25 +17,24 @@ use hapax_config::Outbox;
 use hapax_telemetry::traces::{Ended, context};
 use hapax_telemetry::{Metrics, Tracer};
 
-/// How long a claim holds: far longer than a round takes, and how long rows wait whose relay was killed.
+/// How long a claim lasts: far longer than a round takes. If a relay is killed, its rows wait this long.
 const CLAIM_FOR: Duration = Duration::from_secs(10);
-/// The first wait after a round without work; it doubles up to `poll`.
+/// The first wait after an empty round; it doubles up to `poll`.
 const WAIT_MIN: Duration = Duration::from_millis(10);
 /// The longest wait while the database cannot be used.
 const TROUBLE_WAIT_MAX: Duration = Duration::from_secs(5);
-/// How long to wait before old relayed rows are looked for again, once there are none.
+/// How long to wait before the next search for old relayed rows, once there are none.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
-/// Rows deleted at the same time.
+/// Rows deleted in one statement.
 const PURGE_ROWS: i64 = 1_000;
-/// How often rows are looked for that may come forward.
+/// How often to search for rows that can be brought forward.
 const TEND_EVERY: Duration = Duration::from_secs(1);
-/// How often the table is looked at, and how many times as long as a look takes is waited at least.
+/// How often the table's status is read. The pause is also at least `LOOK_PAUSE` times as long as reading it took.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 const LOOK_PAUSE: u32 = 20;
-/// How long a row waits whose source is not known yet: a reload is in progress.
+/// How long a row waits if its source is not known yet: a reload is in progress.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(1);
 
-/// Everything a relay needs.
 pub(super) struct Relay {
     pub(super) outbox: Outbox,
     pub(super) table: Arc<dyn Table>,
@@ -44,14 +43,13 @@ pub(super) struct Relay {
     pub(super) tracer: Tracer,
     pub(super) metrics: Arc<Metrics>,
     pub(super) status: Arc<Status>,
-    /// Destinations by name.
     pub(super) destinations: Arc<HashMap<String, DestinationId>>,
 }
 
 impl Relay {
-    /// Relays, purges and looks until it is stopped; each at its own pace, so that none waits for the others.
+    /// Relays, purges and reads the status until stopped; each at its own pace, so that none waits for the others.
     pub(super) async fn run(self, stop: CancellationToken) {
-        // The relay makes the table where it is missing; the others wait for it.
+        // The relay creates the table if it is missing; the other tasks wait for it.
         let is_usable = CancellationToken::new();
         tokio::join!(
             self.relay(&stop, &is_usable),
@@ -82,7 +80,7 @@ impl Relay {
             }
             if round.is_ok() && tended.elapsed() >= TEND_EVERY {
                 tended = Instant::now();
-                // What is wrong with the table, the next round says.
+                // The next round reports problems with the table.
                 tend_from = self.table.tend(tend_from).await.unwrap_or_default();
             }
             wait = match round {
@@ -97,7 +95,8 @@ impl Relay {
         }
     }
 
-    /// One batch, from the claim to the mark; how many rows it had, with those that were set back to make way.
+    /// One batch, from the claim to the mark. Returns how many rows it had, including those that were set back to make
+    /// way.
     async fn round(&self) -> Result<u64, TableError> {
         let order = ClaimOrder {
             limit: i64::from(self.outbox.batch),
@@ -108,13 +107,13 @@ impl Relay {
         let count = rows.len() as u64;
         if count > 0 {
             fail::fail_point!("outbox.after_claim");
-            // No two of them have the same order key, so that they may go together.
+            // No two of them have the same order key, so they may run concurrently.
             let ends = join_all(rows.into_iter().map(|row| self.hand_over(row))).await;
             fail::fail_point!("outbox.before_settle");
             self.table.settle(order.token, ends).await?;
             fail::fail_point!("outbox.after_settle");
         }
-        // Where there were enough, nothing was in their way.
+        // A full batch means that nothing was in its way.
         if count < u64::from(self.outbox.batch) {
             return Ok(count + self.table.make_way().await?);
         }
@@ -155,8 +154,8 @@ impl Relay {
         end
     }
 
-    /// Deletes relayed rows that are old, as fast as they become so: small steps one after the other while there are
-    /// any, each with as long a pause as it took, so that the application always finds its turn.
+    /// Deletes old relayed rows as fast as they expire: in small steps while there are any, each followed by a pause as
+    /// long as the step took, so that the application always gets its turn.
     async fn purge(&self) {
         loop {
             let started = Instant::now();
@@ -185,7 +184,7 @@ impl Relay {
         }
     }
 
-    /// Looks at the table now and then, for alerts, metrics and the overview.
+    /// Reads the table's status from time to time, for alerts, metrics and the overview.
     async fn look(&self) {
         loop {
             let started = Instant::now();
@@ -197,10 +196,11 @@ impl Relay {
     }
 }
 
-/// What the engine's answer means to the row.
+/// What the engine's result means for the row.
 fn end_of(answer: Result<Accepted, Refusal>) -> End {
     match answer {
-        // A duplicate is our own hand-over, whose mark was lost, or another row with the same key, target and body.
+        // A duplicate is either a row that we accepted before and whose mark was lost, or another row with the same
+        // key, target and body.
         Ok(Accepted::New { id, .. } | Accepted::Duplicate { id, .. } | Accepted::Quarantined { id, .. }) => {
             End::Relayed(id)
         }

@@ -1,4 +1,4 @@
-//! A row of `hapax_outbox`, as someone wrote it, and whether it can be relayed.
+//! A row of `hapax_outbox` as the application wrote it, and whether it can be relayed.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,6 @@ use serde_json::Value;
 use super::{KEY_HEADER, TARGET_HEADER, full_name};
 use hapax_config::{http_url, nearest};
 
-/// A claimed row.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub(super) id: i64,
@@ -20,7 +19,7 @@ pub struct Row {
     pub(super) target: String,
     /// A JSON object.
     pub(super) headers: String,
-    /// Empty, where it is too large to be read.
+    /// Empty if it is too large to be read.
     pub(super) body: Bytes,
     pub(super) body_bytes: i64,
     pub(super) idempotency_key: String,
@@ -28,7 +27,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The event it becomes; otherwise what is wrong with it, and what to do.
+    /// The event that it becomes; otherwise what is wrong with it, and how to fix it.
     pub(super) fn directed_event(
         self,
         outbox: &str,
@@ -90,7 +89,7 @@ fn check_key(column: &str, key: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The URL is not quoted: its query may hold a token.
+/// Errors never quote the URL: its query may hold a token.
 fn check_url(text: &str) -> Result<(), String> {
     let usable = text.len() <= TARGET_BYTES_MAX && http_url(text).is_ok();
     if usable {
@@ -122,7 +121,7 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, String> {
             object.len()
         ));
     }
-    // These two are the relay's, which says them itself.
+    // These two are set by the relay.
     let is_ours = |name: &str| {
         [TARGET_HEADER, KEY_HEADER]
             .iter()

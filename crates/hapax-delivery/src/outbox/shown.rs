@@ -1,4 +1,4 @@
-//! What is shown of a row's headers. A row is a request with everything in it that its target asks for: the URL may hold a
+//! How a row's headers are displayed. A row is a complete request with all of its credentials: the URL may hold a
 //! token, as Slack's do in their path, and headers hold keys.
 
 use hapax_core::SourceName;
@@ -7,7 +7,7 @@ use http::Uri;
 use super::{KEY_HEADER, TARGET_HEADER, is_outbox};
 use hapax_config::{origin_of, shown_url};
 
-/// What is shown instead of a credential.
+/// Displayed instead of a credential.
 const HIDDEN: &str = "***";
 /// Words in the names of headers whose values are credentials.
 const CREDENTIAL_WORDS: [&str; 17] = [
@@ -29,11 +29,11 @@ const CREDENTIAL_WORDS: [&str; 17] = [
     "token",
     "tokens",
 ];
-/// Headers that only sound like one.
+/// Headers that only sound like credentials.
 const NO_CREDENTIALS: [&str; 2] = ["idempotency-key", KEY_HEADER];
 
-/// What to show of a header instead of its value, where that may hold a credential; none where the value may be shown, or
-/// the event is no row of an outbox.
+/// The text to display instead of a header's value if that may hold a credential; `None` if the value may be shown or
+/// the event is not an outbox row.
 pub fn instead_of(source: &SourceName, name: &str, value: &[u8]) -> Option<String> {
     if !is_outbox(source) {
         return None;

@@ -1,5 +1,5 @@
-//! `hapax_outbox` in an SQLite file: one connection, on a thread that may block. The file is the application's, which
-//! writes it meanwhile: the write lock is taken only when there is something to write, and for a moment.
+//! `hapax_outbox` in an SQLite file: one connection, on a thread that may block. The application writes to the same
+//! file, so the write lock is taken only when there is something to write, and only for a moment.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,8 +29,8 @@ macro_rules! now {
     };
 }
 
-/// Due rows from either end, as far as a claim looks. The newest are there for when the oldest all wait: others must not
-/// wait with them until they are set back.
+/// Due rows from either end, as far as a claim scans. The newest are included for the case that all of the oldest wait:
+/// other rows must not wait with them until they are set back.
 macro_rules! due_rows {
     () => {
         concat!(
@@ -51,8 +51,8 @@ macro_rules! due_rows {
     };
 }
 
-/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that no one
-/// overtakes it. It is the first at or after the key in the index of keys.
+/// The first row of an order key that is not relayed. A row that another relay has claimed is not relayed yet, so no
+/// row overtakes it. It is the first at or after the key in the index of keys.
 macro_rules! first_of {
     ($key:literal) => {
         concat!(
@@ -86,7 +86,7 @@ const SET_BACK: &str = concat!(
     first_of!("d.order_key"),
     " < d.id)"
 );
-// It comes to where it was before it was set back: rows are written with 0.
+// It returns to its position before it was set back: rows are written with 0.
 const FORWARD: &str = concat!(
     "UPDATE hapax_outbox SET due_at = 0, token = NULL
      WHERE state = 'pending' AND token = 0 AND order_key = ?1 AND id = ",
@@ -139,7 +139,7 @@ const RETRY: &str = concat!(
     ", error = NULL WHERE id = ?1 AND state = 'refused'"
 );
 
-/// The table in a file. Looking and purging have connections of their own: neither may hold up the relay.
+/// The table in a file. Status queries and purges have their own connections: neither may hold up the relay.
 pub(super) struct SqliteTable {
     path: Arc<PathBuf>,
     relaying: Link,
@@ -147,11 +147,10 @@ pub(super) struct SqliteTable {
     looking: Link,
 }
 
-/// A connection, while there is one.
 type Link = Arc<Mutex<Option<Connection>>>;
 
 impl SqliteTable {
-    /// Opens the file at the first use.
+    /// Opens the file on first use.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path: Arc::new(path),
@@ -161,7 +160,7 @@ impl SqliteTable {
         }
     }
 
-    /// Runs a step on a thread that may block. The connection is thrown away where anything is odd.
+    /// Runs a step on a thread that may block. The connection is discarded after any irregularity.
     async fn run<T: Send + 'static>(
         &self,
         link: &Link,
@@ -231,7 +230,7 @@ impl Table for SqliteTable {
             if !crowded.query_row([LOOK_MAX], |row| row.get::<_, bool>(0))? {
                 return Ok(0);
             }
-            // One statement is one transaction, so that no one relays the first of a key meanwhile.
+            // One statement is one transaction, so no other relay can relay the first of a key in between.
             let mut set_back = connection.prepare_cached(SET_BACK)?;
             Ok(set_back.execute([LOOK_MAX, millis(SET_BACK_FOR)])? as u64)
         })
@@ -330,7 +329,7 @@ fn examine(connection: &Connection) -> rusqlite::Result<Examined> {
     Ok(Examined::Whole)
 }
 
-/// Lets the first row of a key come forward, where it was set back.
+/// Brings the first row of a key forward if it was set back.
 fn forward(connection: &Connection, key: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(FORWARD)?.execute([key])?;
     Ok(())
@@ -355,8 +354,8 @@ fn open(path: &Path) -> Result<Connection, TableError> {
     let connection = reach(path)?;
     let prepare = || -> rusqlite::Result<()> {
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        // Whatever the build's default is: a mark that a power cut takes back costs a second hand-over only, but a
-        // half-written file costs everything.
+        // Regardless of the build's default: a mark lost in a power cut only costs a second relay, but a half-written
+        // file costs everything.
         connection.pragma_update(None, "synchronous", "FULL")?;
         let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'hapax_outbox'";
         if !connection.prepare(exists)?.exists([])? {
@@ -373,7 +372,7 @@ fn claim(transaction: &Transaction<'_>, order: ClaimOrder) -> rusqlite::Result<V
     let mut due: Vec<i64> = select
         .query_map([LOOK_MAX, order.limit], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    // Where few are due, the oldest are among the newest, too.
+    // If few rows are due, the oldest are among the newest, too.
     due.sort_unstable();
     due.dedup();
     let lease_ms = millis(order.lease_for);

@@ -1,4 +1,4 @@
-//! How an outbox is doing: what its relay meets, and what a look at its table every few seconds shows.
+//! The health of an outbox: the errors of its relay, and the table's status, read every few seconds.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 use super::table::TableError;
 use hapax_telemetry::outbox_health::{Counts, Health};
 
-/// What a relay knows of its outbox.
 #[derive(Debug, Default)]
 pub(super) struct Status(Mutex<Known>);
 
@@ -27,19 +26,19 @@ struct Trouble {
 }
 
 impl Status {
-    /// A round of the relay ended like this; whether that is news.
+    /// Records the outcome of a relay round; returns whether it is news.
     pub(super) fn relayed(&self, outcome: Result<(), &TableError>, now: Duration) -> bool {
         let mut known = self.lock();
         note(&mut known.relaying, outcome, now)
     }
 
-    /// A step of the purge ended like this; whether that is news.
+    /// Records the outcome of a purge step; returns whether it is news.
     pub(super) fn purged(&self, outcome: Result<(), &TableError>, now: Duration) -> bool {
         let mut known = self.lock();
         note(&mut known.purging, outcome, now)
     }
 
-    /// The table was looked at.
+    /// Records the table's status.
     pub(super) fn looked(&self, counted: Result<Counts, TableError>, now: Duration) {
         let mut known = self.lock();
         note(&mut known.looking, counted.as_ref().map(|_| ()), now);
@@ -64,7 +63,7 @@ impl Status {
     }
 }
 
-/// Notes an outcome; whether anything changed. Trouble lasts from its first moment, even if its reason changes.
+/// Records an outcome; returns whether anything changed. Trouble keeps its start time even if its reason changes.
 fn note(known: &mut Option<Trouble>, outcome: Result<(), &TableError>, now: Duration) -> bool {
     let before = known.take();
     *known = outcome.err().map(|error| Trouble {

@@ -1,4 +1,4 @@
-//! `hapax_outbox` in any database: what the relay does with it.
+//! `hapax_outbox` in any database: the operations of the relay.
 
 use std::time::Duration;
 
@@ -8,72 +8,72 @@ use hapax_core::EventId;
 use super::row::Row;
 use hapax_telemetry::outbox_health::Counts;
 
-/// Bytes of bodies claimed at the same time, about: a batch may be larger by one row.
+/// Approximate limit on the bytes of bodies claimed at the same time: a batch may exceed it by one row.
 pub(super) const BATCH_BYTES_MAX: i64 = 16 << 20;
-/// Refused rows that are shown.
+/// The most refused rows that are listed.
 pub(super) const SHOWN_MAX: i64 = 50;
-/// Rows of a state are counted up to this many: the database is someone else's, and has other things to do.
+/// Rows of a state are counted up to this limit: the database belongs to the application and has other things to do.
 pub const COUNT_MAX: i64 = 1_000_000;
-/// Due rows that are looked at for a claim, from either end. If there are more, those that wait behind another of their
-/// order key are set back.
+/// Due rows that a claim scans, from either end. If there are more, those that wait behind another row of their order
+/// key are set back.
 pub(super) const LOOK_MAX: i64 = 1_000;
-/// How long a row is set back, unless it becomes the first of its key before.
+/// How long a row is set back, unless it becomes the first of its key earlier.
 pub(super) const SET_BACK_FOR: Duration = Duration::from_secs(3600);
 
-/// The table. Time is the database's own.
+/// The table. Times come from the database's clock.
 ///
-/// Of an order key only the first row that is not relayed can be claimed. Thousands may wait behind one that is refused,
-/// and no one may have to look at them again and again: they are *set back*, which makes them due much later and their
-/// `token` 0. Who relays the first of a key lets the next one come forward, and whoever sets rows back looks once more
-/// afterwards, so that one of two who do both at the same moment sees the other. [`Self::tend`] finds what no one
-/// let forward: the first row was deleted, or relayed by an earlier version.
+/// Of each order key, only the first row that is not relayed can be claimed. Thousands may wait behind one that is
+/// refused, and must not be scanned again and again: they are *set back*, which makes them due much later and sets
+/// their `token` to 0. The relay that relays the first row of a key brings the next one forward, and a relay that sets
+/// rows back checks once more afterwards, so that if both happen at the same moment, one of them sees the other.
+/// [`Self::tend`] finds rows that no relay brought forward: the first row was deleted, or relayed by an earlier
+/// version.
 #[async_trait]
 pub trait Table: Send + Sync {
-    /// Claims due rows, about oldest first: of each order key only the first that was not relayed. The claims are
-    /// committed when this returns, and end after `order.lease_for`.
+    /// Claims due rows, roughly oldest first: of each order key only the first that is not relayed. The claims are
+    /// committed when this returns, and expire after `order.lease_for`.
     async fn claim(&self, order: ClaimOrder) -> Result<Vec<Row>, TableError>;
 
-    /// Writes what became of claimed rows, each only while the claim with this token holds. The next rows of order keys
-    /// whose first is relayed come forward.
+    /// Writes the result of each claimed row, but only while the claim with this token holds. The next rows of order
+    /// keys whose first row was relayed come forward.
     async fn settle(&self, token: i64, ends: Vec<(i64, End)>) -> Result<(), TableError>;
 
-    /// Where more rows are due than a claim looks at, sets those back that wait behind another; how many.
+    /// If more rows are due than a claim scans, sets back those that wait behind another; returns how many.
     async fn make_way(&self) -> Result<u64, TableError>;
 
-    /// Lets rows come forward that were set back and are the first of their keys. It looks at a bounded number of keys
-    /// from `key` on; where it ended, unless that was the last.
+    /// Brings forward rows that were set back and are now the first of their keys. It checks a bounded number of keys,
+    /// starting at `key`, and returns where it stopped unless that was the last.
     async fn tend(&self, key: Option<String>) -> Result<Option<String>, TableError>;
 
-    /// Deletes rows that were relayed longer ago than `keep`; how many.
+    /// Deletes rows that were relayed longer ago than `keep`; returns how many.
     async fn purge(&self, keep: Duration, limit: i64) -> Result<u64, TableError>;
 
-    /// How many rows there are of each state.
+    /// The number of rows in each state.
     async fn counts(&self) -> Result<Counts, TableError>;
 
-    /// Lets a refused row be tried again; whether there was one.
+    /// Makes a refused row eligible again; returns whether there was one.
     async fn retry(&self, id: i64) -> Result<bool, TableError>;
 
-    /// Whether the table is there with all of its indexes and may be used. Makes nothing.
+    /// Whether the table exists with all of its indexes and may be used. Creates nothing.
     async fn examine(&self) -> Result<Examined, TableError>;
 }
 
-/// A request for rows.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaimOrder {
     pub(super) limit: i64,
-    /// Fences what is written about them.
+    /// Fences later writes about these rows.
     pub(super) token: i64,
     pub(super) lease_for: Duration,
 }
 
-/// What became of a row.
+/// The result of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It is an event now.
+    /// It became an event.
     Relayed(EventId),
-    /// It can never be one, for this reason.
+    /// It can never become an event, for this reason.
     Refused(String),
-    /// Not now; again after this long.
+    /// Not now; retry after this time.
     Again(Duration),
 }
 
@@ -88,18 +88,17 @@ impl End {
     }
 }
 
-/// How a table was found.
+/// The state of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Examined {
-    /// It is all there.
+    /// The table and all of its indexes exist.
     Whole,
-    /// This index of it is not.
+    /// This index is missing.
     WithoutIndex(&'static str),
-    /// It is not there yet.
     Missing,
 }
 
-/// The indexes that it has, by name.
+/// The names of its indexes.
 pub(super) const INDEXES: [&str; 4] = [
     "hapax_outbox_due",
     "hapax_outbox_order",

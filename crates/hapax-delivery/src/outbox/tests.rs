@@ -1,4 +1,4 @@
-//! What the relay relies on, for every database: claims are exclusive, end, and fence what is written.
+//! What the relay relies on, for every database: claims are exclusive, expire, and fence later writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::table::{ClaimOrder, End, Examined, LOOK_MAX, Table};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A table and its database, to write rows into.
+/// A table, and its database to write rows into.
 struct Subject {
     table: Arc<dyn Table>,
     place: OutboxDatabase,
@@ -25,7 +25,7 @@ enum OutboxDatabase {
 }
 
 impl Subject {
-    /// Of every kind, each with a table that the relay made.
+    /// One of every kind, each with a table that the relay created.
     async fn all() -> Vec<Self> {
         let server = Server::shared().unwrap();
         let database = server.database().await.unwrap();
@@ -70,7 +70,7 @@ impl Subject {
         self.run(&format!("{sql}, '{key}', {order_key})")).await;
     }
 
-    /// Writes a row; its id.
+    /// Writes a row; returns its id.
     async fn write_one(&self, key: &str, order_key: Option<&str>) -> i64 {
         self.write(key, order_key).await;
         self.number("SELECT max(id) FROM hapax_outbox").await
@@ -89,7 +89,7 @@ impl Subject {
         }
     }
 
-    /// Writes many rows at once; `order_key` is SQL of their number `n`.
+    /// Writes many rows at once; `order_key` is SQL in terms of their number `n`.
     async fn write_many(&self, count: usize, order_key: &str) {
         self.run(&format!(
             "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {count})
@@ -99,7 +99,7 @@ impl Subject {
         .await;
     }
 
-    /// The ids of what is claimed.
+    /// The ids of the claimed rows.
     async fn claim(&self, limit: i64, token: i64, lease_for: Duration) -> Vec<i64> {
         let order = ClaimOrder {
             limit,
@@ -141,7 +141,7 @@ async fn a_claim_that_ended_can_be_taken_by_another_and_a_late_mark_changes_noth
         assert_eq!(subject.claim(10, 1, LONG).await, [1]);
         assert!(subject.claim(10, 2, LONG).await.is_empty(), "it is held");
         subject.settle(1, 1, End::Again(Duration::ZERO)).await;
-        // A claim of no time is over at once.
+        // A claim of zero length expires at once.
         assert_eq!(subject.claim(10, 3, Duration::ZERO).await, [1]);
         while subject.claim(10, 4, LONG).await.is_empty() {
             tokio::task::yield_now().await;
@@ -183,9 +183,9 @@ async fn of_an_order_key_only_the_first_that_is_not_relayed_is_claimed() {
     }
 }
 
-/// Rows of one key behind a refused one, and how many times as many others must not notice them.
+/// Rows of one key behind a refused one, which must not slow down the claims of other keys.
 const BEHIND: usize = 200_000;
-/// How long a claim may take with all of them behind: far less than looking at each of them takes.
+/// How long a claim may take with all of them behind: far less than scanning each of them takes.
 const CLAIM_MAX: Duration = Duration::from_millis(100);
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn rows_behind_a_refused_one_do_not_slow_the_claims_of_others() {
     }
 }
 
-/// More than a claim looks at, of one key, behind a first one; and one of another key behind them all.
+/// More rows of one key than a claim scans, behind the first one; and one row of another key behind them all.
 async fn crowd(subject: &Subject) -> i64 {
     subject.write("first", Some("a")).await;
     subject.write_many(LOOK_MAX as usize * 3, "'a'").await;
@@ -263,7 +263,7 @@ async fn a_key_goes_on_whose_first_row_was_deleted_or_relayed_by_an_earlier_vers
             "there are few keys"
         );
         assert_eq!(only(&subject, 3).await, 2);
-        // An earlier version marks the row, and knows nothing of those behind it.
+        // An earlier version marks the row without knowing of those behind it.
         subject
             .run("UPDATE hapax_outbox SET state = 'relayed' WHERE id = 2")
             .await;

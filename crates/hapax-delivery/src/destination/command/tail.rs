@@ -1,10 +1,10 @@
-//! The last bytes of a command's output: where the error message is.
+//! The last bytes of a command's output, where the error message is.
 
 use parking_lot::Mutex;
 
 use crate::destination::excerpt::EXCERPT_BYTES_MAX;
 
-/// Keeps the last bytes of what it is given.
+/// Keeps the last bytes written to it.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     bytes: Vec<u8>,

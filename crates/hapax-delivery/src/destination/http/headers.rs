@@ -1,9 +1,9 @@
-//! The headers of an attempt: the sender's, without those that belong to its own connection, and ours.
+//! The headers of an attempt: the provider's, without those of its own connection, and ours.
 //!
-//! Nothing of the sender's may mislead what reads the request at the destination. What a library or framework there
-//! would take for ours, or for the truth about our connection, is kept under `hapax-original-…`: a header that ours
-//! takes the place of, what a library would check instead of our signature, what proxies on the sender's way have
-//! written, and anything under `hapax-…`, where no one but us speaks.
+//! No header from the provider may mislead software that reads the request at the destination. A header that a library
+//! or framework there would mistake for ours, or for the truth about our connection, is renamed to `hapax-original-…`:
+//! a header that ours replaces, one that a library would check instead of our signature, one written by proxies between
+//! the provider and us, and anything under `hapax-…`, which is reserved for us.
 
 use hapax_core::Leased;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -14,16 +14,16 @@ use crate::percent::{header_value, quoted};
 use hapax_config::KeyForm;
 use hapax_telemetry::traces::context::{self, Parent, Propagation};
 
-/// What the sender's own header is kept under, if ours takes its place.
+/// The prefix under which the provider's header is kept if ours replaces it.
 const ORIGINAL_PREFIX: &str = "hapax-original-";
-/// Ours.
+/// The prefix of our own headers.
 const OUR_PREFIX: &str = "hapax-";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static(context::TRACEPARENT);
 const TRACESTATE: HeaderName = HeaderName::from_static(context::TRACESTATE);
 
-/// Never passed on: they speak of the sender's connection, or are meant for us alone. `accept-encoding` is among them
-/// because it is we who read the answer, and we read it as it is.
+/// Never forwarded: they describe the provider's connection or are meant for us alone. `accept-encoding` is among them
+/// because we read the response, and we do not decode it.
 const NOT_PASSED_ON: [&str; 13] = [
     "accept-encoding",
     "authorization",
@@ -40,8 +40,8 @@ const NOT_PASSED_ON: [&str; 13] = [
     "upgrade",
 ];
 
-/// What frameworks read as the truth about the connection or the request: which address it comes from, which URL and
-/// which method it is meant for. None of it is true of ours, and whoever sends a webhook can write it.
+/// Headers that frameworks trust about the connection or the request: its client address, its URL and its method. None
+/// of them is true of our request, and anyone who sends a webhook can set them.
 const OF_THE_WAY: [&str; 7] = [
     "forwarded",
     "x-http-method",
@@ -53,15 +53,15 @@ const OF_THE_WAY: [&str; 7] = [
 ];
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
-/// The names that Svix's libraries look for first, and those of ours that they look for otherwise: beside the sender's
-/// `svix-*` they would not see our `webhook-*`, and refuse the request.
+/// The names that Svix's libraries look for first, and our names, which they look for otherwise: next to the provider's
+/// `svix-*` they would ignore our `webhook-*` and refuse the request.
 const SVIX_PREFIX: &str = "svix-";
 const STANDARD_PREFIX: &str = "webhook-";
 
-/// A sender's own; a row of an outbox may carry them to its target.
+/// A provider's credentials; an outbox row may carry its own to its target.
 const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
 
-/// Builds them. `source` knows what of its headers is not for a destination; `signature` is ours.
+/// Builds the headers. `source` knows which of its headers must not reach a destination; `signature` is ours.
 pub(super) fn build(
     delivery: &Leased,
     propagation: Propagation,
@@ -115,7 +115,7 @@ pub(super) fn build(
         if is_credential || is_left_out(&name, delivery, batch) {
             continue;
         }
-        // A state belongs to its parent: beside another one it would lie.
+        // A tracestate belongs to its traceparent: next to another one it would be wrong.
         let is_of_no_parent = name == TRACESTATE && !has_parent;
         if is_replaced(&name, &ours) || is_of_no_parent || misleads(&name, delivery) {
             if let Ok(original) = HeaderName::try_from(format!("{ORIGINAL_PREFIX}{name}")) {
@@ -129,24 +129,24 @@ pub(super) fn build(
     all
 }
 
-/// Whether ours takes its place, under its own name or under the one that a library takes for the same.
+/// Whether one of ours replaces it, under the same name or under one that a library treats as equivalent.
 fn is_replaced(name: &HeaderName, ours: &HeaderMap) -> bool {
     let standard = name.as_str().strip_prefix(SVIX_PREFIX);
     ours.contains_key(name)
         || standard.is_some_and(|rest| ours.contains_key(format!("{STANDARD_PREFIX}{rest}")))
 }
 
-/// Whether it would be taken for ours, or for the truth about our connection.
+/// Whether it would be mistaken for ours, or for the truth about our connection.
 fn misleads(name: &HeaderName, delivery: &Leased) -> bool {
     let text = name.as_str();
-    // Who writes into its own outbox means these for the other side.
+    // An application that writes to its own outbox means these for the target.
     let is_of_the_way = OF_THE_WAY.contains(&text) || text.starts_with(FORWARDED_PREFIX);
     text.starts_with(OUR_PREFIX) || (is_of_the_way && !is_outbox(&delivery.event.source))
 }
 
 fn is_left_out(name: &HeaderName, delivery: &Leased, batch: Option<&BatchHeaders>) -> bool {
     let text = name.as_str();
-    // Who writes into its own outbox means these for the other side.
+    // An application that writes to its own outbox means these for the target.
     let is_meant = is_outbox(&delivery.event.source) && CREDENTIALS.contains(&text);
     (NOT_PASSED_ON.contains(&text) && !is_meant)
         || text == TARGET_HEADER
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(headers["hapax-batch-id"], delivery.event.id.to_string());
         assert_eq!(headers["content-type"], "application/cloudevents-batch+json");
 
-        // One event is not what a batch says that it is.
+        // The batch's content type is not true of one event.
         let headers = build(&delivery, PassOn, Plain, Some(&of("cloudevents")), Vec::new());
         assert_eq!(headers["content-type"], "application/cloudevents+json");
         assert_eq!(
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(events[0].event_id, "ours");
         assert_eq!(headers["hapax-original-svix-id"], "msg_1");
         assert_eq!(headers["svix-other"], "kept");
-        // Where we do not sign, the sender's own signature is what there is to check.
+        // Where we do not sign, the provider's own signature is the only one to check.
         let unsigned = build(&delivery, PassOn, Plain, None, Vec::new());
         assert_eq!(unsigned["svix-id"], "msg_1");
     }
@@ -365,7 +365,7 @@ mod tests {
             );
         }
         assert!(!headers.contains_key("accept-encoding"));
-        // The body is as it came, so what says how to read it is, too.
+        // The body is unchanged, so the headers that say how to decode it are, too.
         assert_eq!(headers["content-encoding"], "gzip");
         delivery.event.source = "outbox.app".into();
         let headers = build(&delivery, PassOn, Plain, None, Vec::new());

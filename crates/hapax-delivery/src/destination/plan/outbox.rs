@@ -1,4 +1,4 @@
-//! What an outbox means to the engine: a source of events, and a destination for those that name a URL.
+//! An outbox as the engine sees it: a source of events, and a destination for those that name a URL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use hapax_config::{
 use hapax_outbound::client::Client;
 use hapax_telemetry::traces::context::Propagation;
 
-/// Adds every outbox: its rows may go to any destination, and to its own.
+/// Adds every outbox: its rows may go to any configured destination or to their own URL.
 pub(super) fn route(config: &Config, routing: &mut Routing) {
     for outbox in config.outboxes.values() {
         let destination = treatment(outbox);
@@ -32,7 +32,7 @@ pub(super) fn route(config: &Config, routing: &mut Routing) {
             payload_retention: PAYLOAD_RETENTION,
             dead_retention: LEDGER_WINDOW,
             rate: None,
-            // Whoever writes the row chooses its key: the same body under another one is another call.
+            // The writer of a row chooses its key: the same body under another key is another call.
             id_is_signed: true,
             same_body: SameBody::Flag,
             indexed: Vec::new(),
@@ -42,7 +42,7 @@ pub(super) fn route(config: &Config, routing: &mut Routing) {
     }
 }
 
-/// How the URLs of an outbox's rows are called.
+/// The HTTP target that calls the URLs of an outbox's rows.
 pub(super) fn target(
     outbox: &Outbox,
     client: &Client,

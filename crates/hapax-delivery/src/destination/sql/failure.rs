@@ -1,4 +1,4 @@
-//! What went wrong in a target database, and whether trying again can help.
+//! Errors of a target database, and whether a retry can help.
 
 use hapax::Trouble;
 use hapax_core::ErrorClass;
@@ -8,33 +8,33 @@ use tokio_postgres::error::SqlState;
 use super::refused;
 pub(super) use hapax_telemetry::chain;
 
-/// Why an event was not applied. Nothing of it was written, or it is not known: the inbox tells the next attempt.
+/// Why an event was not applied. Either nothing was written, or it is unknown; then the inbox tells the next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) kind: Kind,
     pub(super) message: String,
 }
 
-/// What can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The connection is gone or never was: again, on a new one.
+    /// The connection is broken or could not be made: retry on a new one.
     Connection,
-    /// It took too long: again.
+    /// Retry.
     Timeout,
-    /// Others were in the way (a serialization failure, a deadlock, a lock): again, alone.
+    /// A serialization failure, a deadlock or a lock: retry alone.
     Contention,
-    /// A statement that the server prepared is unknown to it: a pooler stands between.
+    /// The server does not know a statement that it prepared: there is a pooler in between.
     Unprepared,
-    /// The statement or its values are wrong: never again by itself.
+    /// The statement or its values are wrong: not retried automatically.
     Statement,
 }
 
-/// Why a transaction was not committed. What it did is undone, or it is not known: the inbox tells whoever tries again.
+/// Why a transaction was not committed. It was rolled back, or its result is unknown; then the inbox tells the next
+/// attempt.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) failure: Failure,
-    /// The event whose statement failed; none where it was the COMMIT or the connection.
+    /// The event whose statement failed; `None` if it was the COMMIT or the connection.
     pub(super) at: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ impl<E: Into<Failure>> From<E> for Broken {
 }
 
 impl Failure {
-    /// As what broke the transaction, at the event of this number.
+    /// The failure that broke a transaction at this event.
     pub(super) const fn at(self, number: usize) -> Broken {
         Broken {
             failure: self,
@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// Whether its connection is gone, or in a state that no one knows.
+    /// Whether the connection is broken or in an unknown state.
     pub(super) const fn loses_the_link(&self) -> bool {
         match self.kind {
             Kind::Connection | Kind::Timeout | Kind::Unprepared => true,
@@ -95,7 +95,7 @@ impl From<tokio_postgres::Error> for Failure {
         let Some(database) = error.as_db_error() else {
             return Self::connection(format!("the database cannot be reached: {}", chain(&error)));
         };
-        // The server's detail may quote what the row holds; its message does not.
+        // The server's detail may quote the row's values; its message does not.
         Self {
             kind: postgres_kind(database.code()),
             message: format!("SQLSTATE {}: {}", database.code().code(), database.message()),
@@ -138,8 +138,8 @@ impl From<hapax::DatabaseError> for Failure {
 }
 
 fn postgres_kind(code: &SqlState) -> Kind {
-    // Classes: 08 connection, 53 out of resources, 57P shutting down, 58 system, XX the server's own trouble (such as a
-    // file that cannot grow), 25006 a standby, 25P03 idle too long.
+    // Classes: 08 connection, 53 out of resources, 57P shutting down, 58 system, XX internal errors (for example a file
+    // that cannot grow), 25006 a standby, 25P03 idle too long.
     const CONNECTION: [&str; 7] = ["08", "53", "57P", "58", "XX", "25006", "25P03"];
     const CONTENTION: [&str; 2] = ["40", "55P03"];
     let begins = |list: &[&str]| list.iter().any(|start| code.code().starts_with(start));

@@ -1,4 +1,4 @@
-//! What became of an event in the target database, and how that is told.
+//! What happened to an event in the target database, and how it is reported.
 
 use hapax::Claim;
 use hapax_engine::{AttemptResult, Reply};
@@ -6,19 +6,19 @@ use hapax_engine::{AttemptResult, Reply};
 use super::failure::Failure;
 use super::{Job, refused};
 
-/// What the inbox said to a claim, and what followed.
+/// The result of an inbox claim and of the statements that followed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The statements ran: for each of them, how many rows it changed.
+    /// The statements ran: the number of rows that each of them changed.
     Applied(Vec<u64>),
-    /// The inbox had it already; nothing ran.
+    /// The inbox already had it; nothing ran.
     Before,
     /// The inbox had another body under this id; nothing ran.
     OtherBody,
 }
 
 impl Outcome {
-    /// What follows from a claim; nothing yet where the statements have to run.
+    /// The outcome of a claim; `None` if the statements have to run.
     pub(super) const fn of_claim(claim: Claim) -> Option<Self> {
         match claim {
             Claim::First => None,
@@ -40,14 +40,14 @@ impl Outcome {
     }
 }
 
-/// Tells all of them the same failure.
+/// Reports the same failure to all jobs.
 pub(super) fn tell_all(jobs: impl IntoIterator<Item = Job>, failure: &Failure) {
     for job in jobs {
         tell(job, failure.answer());
     }
 }
 
-/// Tells whoever waits; no one waits any more after a timeout, and the inbox will tell the next attempt.
+/// Reports to the waiting attempt. After a timeout none is waiting, and the inbox tells the next attempt.
 pub(super) fn tell(job: Job, answer: AttemptResult) {
     let _ = job.answer.send(answer);
 }

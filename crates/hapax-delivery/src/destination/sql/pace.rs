@@ -1,27 +1,27 @@
-//! How many events share a transaction: as many as it takes to keep it short.
+//! How many events share a transaction: as many as fit into a short one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Events in one transaction at most.
+/// The most events in one transaction.
 pub(super) const TOGETHER_MAX: usize = 64;
-/// How long a transaction should take: its locks are held that long.
+/// The target duration of a transaction: its locks are held that long.
 const TRANSACTION: Duration = Duration::from_millis(25);
 
-/// How long an event takes here, smoothed, in microseconds.
+/// The smoothed time per event at this destination, in microseconds.
 #[derive(Debug, Default)]
 pub(super) struct Pace(AtomicU64);
 
 impl Pace {
-    /// This many events took this long together.
+    /// Records that this many events together took this long.
     pub(super) fn took(&self, duration: Duration, events: usize) {
         let each = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX) / events.max(1) as u64;
         let pace = self.0.load(Ordering::Relaxed);
-        // Of two that end together one may be lost here: it is an estimate.
+        // Of two updates at the same moment one may be lost: it is an estimate.
         self.0.store(pace - pace / 4 + each / 4, Ordering::Relaxed);
     }
 
-    /// How many events to take for the next transaction.
+    /// How many events to take into the next transaction.
     pub(super) fn together(&self) -> usize {
         let pace = u128::from(self.0.load(Ordering::Relaxed).max(1));
         usize::try_from(TRANSACTION.as_micros() / pace)

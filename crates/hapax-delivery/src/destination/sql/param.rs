@@ -8,7 +8,7 @@ use crate::outbox::key_of;
 use crate::pointer;
 use hapax_config::{Param, ParamType, Presence, Value, ValueFrom};
 
-/// The value in this event; the reason why there is none never quotes the event.
+/// The value in this event. The error never quotes the event.
 pub(super) fn value(param: &Param, delivery: &Leased) -> Result<Value, String> {
     let found = find(param, delivery)?;
     let value = match (found, param.presence) {
@@ -69,7 +69,7 @@ fn find(param: &Param, delivery: &Leased) -> Result<Option<Value>, String> {
     })
 }
 
-/// The value as this type, if it can be that without guessing.
+/// Converts the value to this type if that needs no guessing.
 fn cast(kind: ParamType, value: Value) -> Result<Value, Value> {
     let is_integer = |text: &str| text.parse::<i128>().is_ok();
     match (kind, value) {

@@ -1,12 +1,11 @@
-//! What is tried again after a transaction that events shared has failed: smaller and smaller parts of it, until the one
-//! that fails is alone.
+//! Retries after a shared transaction has failed: smaller and smaller parts of it, until the event that fails is alone.
 
 use super::failure::{Broken, Kind};
 
 /// Events that wait for a transaction, in parts that get one each.
 pub(super) struct Parts<T>(Vec<Part<T>>);
 
-/// Events that get a transaction together.
+/// Events that share a transaction.
 pub(super) struct Part<T> {
     pub(super) jobs: Vec<T>,
     pub(super) patience: Patience,
@@ -17,7 +16,7 @@ pub(super) struct Part<T> {
 pub(super) enum Patience {
     /// All of it: the event is alone, and no other waits behind it.
     Full,
-    /// A part of it: one that is slow must not hold up the others.
+    /// A part of it: a slow event must not hold up the others.
     Short,
 }
 
@@ -31,8 +30,8 @@ impl<T> Parts<T> {
         Self(vec![Part { jobs, patience }])
     }
 
-    /// The largest part, without the events that no one waits for any more. One that is known to fail or to be slow is
-    /// alone, and comes last.
+    /// The largest part, without events that timed out. An event that is known to fail or to be slow is alone and comes
+    /// last.
     pub(super) fn next(&mut self, is_waited_for: impl Fn(&T) -> bool) -> Option<Part<T>> {
         loop {
             self.0.sort_by_key(|part| (part.patience, part.jobs.len()));
@@ -44,19 +43,19 @@ impl<T> Parts<T> {
         }
     }
 
-    /// This one again, as it is.
+    /// Queues this part again, unchanged.
     pub(super) fn put_back(&mut self, part: Part<T>) {
         self.0.push(part);
     }
 
-    /// Puts others before one that is known to be slow.
+    /// Queues other events before one that is known to be slow.
     pub(super) fn put_before(&mut self, slow: Part<T>, others: Vec<T>) {
         self.put_back(slow);
         self.add(others, Patience::Short);
     }
 
-    /// What follows where a part has failed: it is tried again in smaller parts, or with more patience. An event that
-    /// had a transaction and all the time for itself is given back: the failure is its own.
+    /// Splits a failed part, or gives it more time. An event that had a transaction and the full timeout to itself is
+    /// returned: the failure is its own.
     pub(super) fn failed(&mut self, part: Part<T>, broken: &Broken) -> Option<Vec<T>> {
         let Part { jobs, patience } = part;
         let is_slow = matches!(broken.failure.kind, Kind::Timeout | Kind::Contention);
@@ -70,7 +69,6 @@ impl<T> Parts<T> {
         None
     }
 
-    /// All that is left.
     pub(super) fn rest(self) -> impl Iterator<Item = T> {
         self.0.into_iter().flat_map(|part| part.jobs)
     }
@@ -81,19 +79,19 @@ impl<T> Parts<T> {
                 let mut behind = jobs.split_off(at + 1);
                 let culprit = jobs.split_off(at);
                 self.add(culprit, Patience::Full);
-                // Those before it were well so far; what is behind it has not been tried.
+                // Those before it succeeded so far; those behind it have not been tried.
                 let half = behind.split_off(behind.len() / 2);
                 for part in [half, behind, jobs] {
                     self.add(part, Patience::Short);
                 }
             }
-            // A COMMIT that is slow names no one, and half after half of it would use up everyone's time.
+            // A slow COMMIT does not show which event is slow, and splitting in halves would use up everyone's time.
             None if broken.failure.kind == Kind::Timeout => {
                 for job in jobs.into_iter().rev() {
                     self.add(vec![job], Patience::Short);
                 }
             }
-            // A COMMIT that fails names no one: it is the one half or the other.
+            // A failed COMMIT does not show which event failed: it is in one half or the other.
             None => {
                 let half = jobs.split_off(jobs.len() / 2);
                 for part in [half, jobs] {

@@ -1,4 +1,4 @@
-//! A PostgreSQL target: some workers, each with a connection of its own.
+//! A PostgreSQL target: several workers, each with its own connection.
 
 mod apply;
 mod link;
@@ -20,20 +20,18 @@ use super::{Desk, Job, Plan, waiting};
 use link::Link;
 use purge::Purge;
 
-/// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the workers of one target share.
 struct Target {
     plan: Arc<Plan>,
     connector: Connector,
     /// Whether statements are prepared. Not behind a pooler that gives every transaction another session.
     prepares: AtomicBool,
-    /// Of the worker that has it: one purges at a time.
+    /// Held by the worker that purges: only one does at a time.
     purge: tokio::sync::Mutex<Purge>,
 }
 
-/// Starts the workers; they end with the last sender of the desk.
+/// Starts the workers; they end when the last sender of the desk is dropped.
 pub(super) fn start(url: &Secret, plan: &Arc<Plan>, desk: &Desk, connections: u32) -> Result<(), String> {
     let target = Arc::new(Target {
         plan: Arc::clone(plan),
@@ -47,7 +45,7 @@ pub(super) fn start(url: &Secret, plan: &Arc<Plan>, desk: &Desk, connections: u3
     Ok(())
 }
 
-/// Whether the database is there, and takes the statements: none of them is run.
+/// Whether the database is reachable and accepts the statements; none of them is run.
 pub async fn probe(sql: &hapax_config::Sql, url: &Secret) -> Result<(), String> {
     let plan = Arc::new(Plan::new(&"doctor".into(), CONNECT_TIMEOUT, sql)?);
     let target = Target {
@@ -79,12 +77,12 @@ async fn work(target: Arc<Target>, desk: Desk) {
     }
 }
 
-/// Applies events: together if that goes well, and otherwise in parts, so that one that fails harms none of the others.
+/// Applies events: together if that succeeds, otherwise in parts, so that one that fails does not affect the others.
 async fn apply_all(target: &Target, place: &mut Option<Link>, (jobs, desk): (Vec<Job>, &Desk)) {
     let mut parts = Parts::new(jobs);
     let (mut is_whole, mut has_looked) = (true, false);
     while let Some(Part { jobs, patience }) = parts.next(Job::is_waited_for) {
-        // Once, so that the slow one has its turn.
+        // Only once, so that the slow one gets its turn.
         if patience == Patience::Full && !is_whole && !std::mem::replace(&mut has_looked, true) {
             parts.put_before(Part { jobs, patience }, waiting(desk));
             continue;
@@ -93,7 +91,7 @@ async fn apply_all(target: &Target, place: &mut Option<Link>, (jobs, desk): (Vec
             Some(link) => link,
             None => match Link::open(target).await {
                 Ok(link) => link,
-                // That is about none of them.
+                // This failure is not about any of the events.
                 Err(failure) => {
                     return tell_all(jobs.into_iter().chain(parts.rest()), &failure);
                 }
@@ -102,7 +100,7 @@ async fn apply_all(target: &Target, place: &mut Option<Link>, (jobs, desk): (Vec
         let link = place.insert(link);
         let started = Instant::now();
         let applied = apply(target, link, &jobs, patience).await;
-        // What a failure leaves behind is small, and says nothing about the next.
+        // A part of a failed transaction is small and says nothing about the pace.
         if std::mem::take(&mut is_whole) {
             target.plan.pace.took(started.elapsed(), jobs.len());
         }
@@ -122,7 +120,7 @@ async fn apply_all(target: &Target, place: &mut Option<Link>, (jobs, desk): (Vec
                         note_pooler(target);
                         parts.put_back(Part { jobs, patience });
                     }
-                    // Its time is over, and that of all the others.
+                    // Its time is up, and so is that of all the others.
                     Kind::Timeout if is_over => tell_all(jobs, &broken.failure),
                     Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Statement => {
                         if let Some(jobs) = parts.failed(Part { jobs, patience }, &broken) {
@@ -135,7 +133,7 @@ async fn apply_all(target: &Target, place: &mut Option<Link>, (jobs, desk): (Vec
     }
 }
 
-/// One transaction, within its time.
+/// Runs one transaction within its time limit.
 async fn apply(
     target: &Target,
     link: &mut Link,

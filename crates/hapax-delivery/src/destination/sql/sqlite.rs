@@ -1,6 +1,6 @@
-//! An SQLite target: one thread with one connection, since SQLite has one writer. Each event runs under a savepoint. What
-//! a savepoint cannot undo alone, such as a statement that rolls the whole transaction back or a COMMIT that is refused,
-//! is tried again in parts.
+//! An SQLite target: one thread with one connection, since SQLite has one writer. Each event runs under a savepoint. If
+//! a savepoint cannot undo a failure alone (a statement rolled back the whole transaction, or the COMMIT was refused),
+//! the events are retried in parts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use super::parts::{Part, Parts, Patience};
 use super::{Desk, Job, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, Plan, is_idle, waiting};
 use hapax_config::{Sql, Value};
 
-/// Steps of the virtual machine between two looks at the clock.
+/// Virtual machine steps between two checks of the clock.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
-/// Starts the thread; it ends with the last sender of the desk.
+/// Starts the thread; it ends when the last sender of the desk is dropped.
 pub(super) fn start(path: PathBuf, plan: &Arc<Plan>, desk: Desk) {
     let plan = Arc::clone(plan);
     tokio::task::spawn_blocking(move || work(&path, &plan, &desk));
 }
 
-/// Whether the database is there, and takes the statements: none of them is run.
+/// Whether the database is reachable and accepts the statements; none of them is run.
 pub fn probe(sql: &Sql, path: &Path) -> Result<(), String> {
     let plan = Plan::new(&"doctor".into(), Duration::from_secs(5), sql)?;
     let link = open(path, &plan).map_err(|failure| failure.message)?;
@@ -36,7 +36,7 @@ pub fn probe(sql: &Sql, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A connection, and the moment at which a statement is interrupted.
+/// A connection, and the time at which a statement is interrupted.
 struct Link {
     connection: Connection,
     deadline: Arc<Mutex<Instant>>,
@@ -61,19 +61,19 @@ fn work(path: &Path, plan: &Plan, desk: &Desk) {
     }
 }
 
-/// Applies events: together if that goes well, and otherwise in parts, so that one that fails harms none of the others.
+/// Applies events: together if that succeeds, otherwise in parts, so that one that fails does not affect the others.
 fn apply_all(path: &Path, plan: &Plan, place: &mut Option<Link>, (jobs, desk): (Vec<Job>, &Desk)) {
     let mut parts = Parts::new(jobs);
     let (mut is_whole, mut has_looked) = (true, false);
     while let Some(Part { jobs, patience }) = parts.next(Job::is_waited_for) {
-        // Once, so that the slow one has its turn.
+        // Only once, so that the slow one gets its turn.
         if patience == Patience::Full && !is_whole && !std::mem::replace(&mut has_looked, true) {
             parts.put_before(Part { jobs, patience }, waiting(desk));
             continue;
         }
         let started = Instant::now();
         let applied = begin(path, plan, place, patience).map(|transaction| apply(plan, transaction, &jobs));
-        // What a failure leaves behind is small, and says nothing about the next.
+        // A part of a failed transaction is small and says nothing about the pace.
         if std::mem::take(&mut is_whole) {
             plan.pace.took(started.elapsed(), jobs.len());
         }
@@ -92,7 +92,7 @@ fn apply_all(path: &Path, plan: &Plan, place: &mut Option<Link>, (jobs, desk): (
                     tell_all(jobs, &broken.failure);
                 }
             }
-            // That is about none of them.
+            // This failure is not about any of the events.
             Err(failure) => {
                 *place = None;
                 return tell_all(jobs.into_iter().chain(parts.rest()), &failure);
@@ -108,7 +108,7 @@ fn open(path: &Path, plan: &Plan) -> Result<Link, Failure> {
         .map_err(|error| Failure::connection(format!("{} cannot be opened: {error}", path.display())))?;
     connection.busy_timeout(plan.timeout)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // Whatever the build's default is: what was committed must survive a power cut.
+    // Regardless of the build's default: committed data must survive a power cut.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection
         .execute_batch(hapax::tables::SQLITE_INBOX)
@@ -122,7 +122,7 @@ fn open(path: &Path, plan: &Plan) -> Result<Link, Failure> {
     Ok(Link { connection, deadline })
 }
 
-/// A transaction whose statements get so much time.
+/// A transaction whose statements get this much time.
 fn begin<'l>(
     path: &Path,
     plan: &Plan,
@@ -144,7 +144,6 @@ fn begin<'l>(
     Ok(Open { transaction, clock })
 }
 
-/// An open transaction.
 struct Open<'l> {
     transaction: Transaction<'l>,
     clock: Clock<'l>,
@@ -162,7 +161,7 @@ impl Clock<'_> {
     }
 }
 
-/// One transaction for all; the outer failure is about the transaction, the inner one about an event.
+/// One transaction for all. The outer failure is about the transaction, the inner one about an event.
 fn apply(plan: &Plan, open: Open<'_>, jobs: &[Job]) -> Result<Vec<Result<Outcome, Failure>>, Broken> {
     let Open {
         mut transaction,
@@ -177,7 +176,7 @@ fn apply(plan: &Plan, open: Open<'_>, jobs: &[Job]) -> Result<Vec<Result<Outcome
                 savepoint.commit()?;
                 results.push(Ok(outcome));
             }
-            // Not where SQLite has rolled everything back: the savepoint is gone, and with it all the others did.
+            // Not if SQLite rolled everything back: the savepoint is gone, and with it the effects of all the others.
             Err(failure) if failure.kind == Kind::Statement && !savepoint.is_autocommit() => {
                 savepoint.rollback()?;
                 savepoint.commit()?;
@@ -208,7 +207,7 @@ fn apply_one(plan: &Plan, savepoint: &mut Savepoint<'_>, job: &Job) -> Result<Ou
     Ok(Outcome::Applied(rows))
 }
 
-/// Runs a statement that may or may not give rows; how many it changed, or gave.
+/// Runs a statement that may or may not return rows; the number of rows that it changed or returned.
 fn run(statement: &mut rusqlite::CachedStatement<'_>) -> rusqlite::Result<u64> {
     if statement.column_count() == 0 {
         return statement.raw_execute().map(|count| count as u64);
@@ -221,7 +220,7 @@ fn run(statement: &mut rusqlite::CachedStatement<'_>) -> rusqlite::Result<u64> {
     Ok(count)
 }
 
-/// Removes what the inbox need not remember any more: a portion, and more while no event waits.
+/// Removes expired rows from the inbox: one batch, and more while no event waits.
 fn purge(plan: &Plan, link: &Link, desk: &Desk, due: &mut Instant) {
     let clock = Clock {
         deadline: &link.deadline,
@@ -248,7 +247,7 @@ fn purge(plan: &Plan, link: &Link, desk: &Desk, due: &mut Instant) {
     }
 }
 
-/// A number that does not fit keeps its digits as text.
+/// A number that does not fit is stored as text, with all its digits.
 fn bound(value: &Value) -> rusqlite::types::Value {
     use rusqlite::types::Value as Bound;
     match value {

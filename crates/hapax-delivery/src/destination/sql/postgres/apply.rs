@@ -1,4 +1,4 @@
-//! Applying events in a transaction: the claims first, then the statements of those that are new, then the commit.
+//! Applies events in a transaction: first the claims, then the statements of the new events, then the commit.
 
 use std::time::Duration;
 
@@ -13,11 +13,12 @@ use super::super::{Job, Plan};
 use super::link::Link;
 use super::one_by_one;
 
-/// How long a lock is waited for while others wait: one that is locked must not hold them up.
+/// The longest wait for a lock while other events wait: a locked event must not hold them up.
 const SHORT_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Link {
-    /// All of them, or none. What the server refuses to one event alone counts only after a second look at its tables.
+    /// Applies all events or none. A statement error of a single event counts only if it recurs after the tables were
+    /// examined again.
     pub(super) async fn apply(&mut self, jobs: &[Job], patience: Patience) -> Result<Vec<Outcome>, Broken> {
         match self.together(jobs, patience).await {
             Err(broken) if jobs.len() == 1 && broken.failure.kind == Kind::Statement => {
@@ -50,16 +51,16 @@ impl Link {
             .filter(|number| outcomes[*number].is_none())
             .collect();
         let runs = new.iter().map(|number| runner.run(&transaction, &jobs[*number]));
-        // What failed first is the reason; what came behind it says only that something had failed.
+        // The first failure is the reason; later ones only say that something had failed.
         for (number, rows) in new.iter().zip(one_by_one::join(runs.collect()).await) {
             let rows = rows.map_err(|failure| failure.at(*number))?;
             outcomes[*number] = Some(Outcome::Applied(rows));
         }
         if is_deferrable {
-            // What is deferred runs now, where `statement_timeout` holds: it does not hold for COMMIT.
+            // Deferred constraints run now, while `statement_timeout` applies: it does not apply to COMMIT.
             transaction.batch_execute("SET CONSTRAINTS ALL IMMEDIATE").await?;
         }
-        // After a failure here it is not known whether it was committed. The inbox tells the next attempt.
+        // After a failure here it is unknown whether the transaction was committed. The inbox tells the next attempt.
         fail::fail_point!("sql.before_commit");
         transaction.commit().await?;
         fail::fail_point!("sql.after_commit");
@@ -67,7 +68,7 @@ impl Link {
     }
 }
 
-/// In the transaction and not in the session: behind a pooler, sessions are shared.
+/// Set in the transaction, not in the session: a pooler shares sessions.
 fn limits(plan: &Plan, patience: Patience) -> String {
     let (whole, statement) = (plan.timeout, plan.statement_timeout(patience));
     let lock = match patience {

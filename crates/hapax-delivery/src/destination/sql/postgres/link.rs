@@ -1,4 +1,4 @@
-//! One connection to a PostgreSQL target, with the destination's statements as the server knows them.
+//! One connection to a PostgreSQL target, with the destination's statements as the server prepared them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,6 @@ use super::{Target, one_by_one};
 /// Serializes the creation of the table among replicas that start together.
 const CREATE_LOCK: i64 = 0x6861_7061_785f_696e;
 
-/// A connection.
 pub(super) struct Link {
     pub(super) client: Client,
     pub(super) plan: Arc<Plan>,
@@ -24,7 +23,7 @@ pub(super) struct Link {
     pub(super) seen: Seen,
 }
 
-/// What a look at the database shows.
+/// The facts read from the database.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) inbox: Inbox,
@@ -32,12 +31,12 @@ pub(super) struct Seen {
     pub(super) is_deferrable: bool,
 }
 
-/// How rows of the inbox that have expired are found.
+/// How expired inbox rows are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inbox {
     /// In the order of their expiry.
     Ordered,
-    /// An earlier release has made the table, with an index that knows no order.
+    /// An earlier release created the table, with an index that has no order.
     Unordered,
 }
 
@@ -48,7 +47,7 @@ enum Runnable {
 }
 
 impl Link {
-    /// Connects, and makes sure that the inbox is there and that the server takes the statements.
+    /// Connects, and makes sure that the inbox exists and that the server accepts the statements.
     pub(super) async fn open(target: &Target) -> Result<Self, Failure> {
         let Connected { client, prepares } = target.connector.connect().await.map_err(|error| {
             Failure::connection(format!("the database cannot be reached: {}", chain(&error)))
@@ -59,7 +58,7 @@ impl Link {
             let seen = look(&client).await?;
             Ok::<_, Failure>((seen, ready(&client, &plan, prepares).await?))
         };
-        // A server that takes connections may still be one that answers nothing.
+        // A server that accepts connections may still not answer.
         let (seen, statements) = tokio::time::timeout(plan.timeout, looking)
             .await
             .unwrap_or_else(|_| Err(Failure::timeout("the database does not answer")))?;
@@ -71,8 +70,8 @@ impl Link {
         })
     }
 
-    /// Looks at the database as it is now. The server fixes the types of a statement's parameters and result when it
-    /// prepares it: where a table has changed since, what it refuses then is no fault of the event.
+    /// Examines the database again. The server fixes the types of a statement's parameters and result when it prepares
+    /// it: if a table has changed since, an error is not the event's fault.
     pub(super) async fn refresh(&mut self) -> Result<(), Failure> {
         let prepares = self.is_prepared();
         self.seen = look(&self.client).await?;
@@ -89,7 +88,7 @@ impl Link {
         !self.client.is_closed()
     }
 
-    /// Where nothing was prepared, no statement of ours can be missing: one of the destination's own is.
+    /// Where nothing was prepared, the missing statement cannot be ours: it is one of the destination's.
     pub(super) fn explain(&self, failure: Failure) -> Failure {
         match failure.kind {
             Kind::Unprepared if !self.is_prepared() => Failure {
@@ -102,7 +101,7 @@ impl Link {
         }
     }
 
-    /// The client, and what runs on it.
+    /// The client, and the statements to run on it.
     pub(super) fn parts(&mut self) -> (&mut Client, Runner<'_>) {
         let runner = Runner {
             statements: &self.statements,
@@ -112,7 +111,7 @@ impl Link {
     }
 }
 
-/// The destination's statements, for one event after the other.
+/// Runs the destination's statements, event by event.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'l> {
     statements: &'l [Runnable],
@@ -120,8 +119,8 @@ pub(super) struct Runner<'l> {
 }
 
 impl Runner<'_> {
-    /// Runs them for one event; for each, how many rows it changed. All are sent at once: those of another event that
-    /// shares the transaction come before or after, never between, so what one statement wrote the next one finds.
+    /// Runs them for one event and returns how many rows each changed. All are sent at once; those of other events in
+    /// the transaction come before or after, never in between, so each statement sees what the previous one wrote.
     pub(super) async fn run(&self, transaction: &Transaction<'_>, job: &Job) -> Result<Vec<u64>, Failure> {
         let bound = |slots: &Vec<usize>| slots.iter().map(|slot| Bound(&job.values[*slot])).collect();
         let values: Vec<Vec<Bound<'_>>> = self.slots.iter().map(bound).collect();
@@ -131,7 +130,7 @@ impl Runner<'_> {
             .zip(&values)
             .map(|(statement, values)| execute(transaction, statement, values));
         let rows: Result<Vec<u64>, _> = one_by_one::join(runs.collect()).await.into_iter().collect();
-        // What failed first is the reason; what came behind it says only that something had failed.
+        // The first failure is the reason; later ones only say that something had failed.
         Ok(rows?)
     }
 }
@@ -157,7 +156,7 @@ async fn execute(
     }
 }
 
-/// The destination's statements, as the server takes them.
+/// The destination's statements, prepared if the server allows it.
 async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runnable>, Failure> {
     let texts = plan.statements.iter().map(hapax_config::Statement::for_postgres);
     if !prepares {
@@ -169,8 +168,8 @@ async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runna
     Ok(statements?.into_iter().map(Runnable::Prepared).collect())
 }
 
-/// Whether there is an inbox, whether an index has its rows in the order of their expiry, and whether anything can be
-/// deferred: constraints are kept by triggers, too.
+/// Whether the inbox exists, whether an index has its rows in the order of their expiry, and whether anything can be
+/// deferred: constraints are enforced by triggers, too.
 const LOOK: &str = "
     SELECT to_regclass('hapax_inbox') IS NOT NULL, EXISTS (
         SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
@@ -179,7 +178,7 @@ const LOOK: &str = "
           AND a.amname = 'btree' AND t.attname = 'expires_at'),
         EXISTS (SELECT FROM pg_trigger WHERE tgdeferrable)";
 
-/// Looks at the database, and makes the inbox where there is none.
+/// Examines the database, and creates the inbox if it is missing.
 async fn look(client: &Client) -> Result<Seen, Failure> {
     let found = client.query_typed(LOOK, &[]).await?;
     let is = |column: usize| {

@@ -1,5 +1,5 @@
-//! Runs futures side by side on one connection, started in their order, so that the server gets everything at once and
-//! still does one thing after the other.
+//! Runs futures concurrently on one connection, started in order, so that the server receives everything at once and
+//! still executes one statement after the other.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Removing what the inbox need not remember any more, portion by portion, each in a transaction of its own.
+//! Removes expired rows from the inbox, batch by batch, each in its own transaction.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,12 +9,12 @@ use super::super::{Desk, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, is_idle};
 use super::Target;
 use super::link::{Inbox, Link};
 
-/// How often the inbox is looked through from its beginning: for rows that someone held, and for those of a destination
-/// with a shorter `inbox_retention`.
+/// How often the inbox is scanned from the beginning: for rows that were locked, and for those of a destination with a
+/// shorter `inbox_retention`.
 const WHOLE_EVERY: Duration = Duration::from_secs(3600);
 
-/// Rows that someone holds, because a replay extends them, are left alone. It begins where the last portion ended: the
-/// index keeps what was removed before that until the next VACUUM, and would lead through all of it again.
+/// Rows that are locked because a replay extends them are skipped. The scan starts where the last batch ended: until
+/// the next VACUUM the index keeps the entries of removed rows, and would lead through all of them again.
 const PURGE: &str = "
     WITH expired AS MATERIALIZED (
         SELECT ctid, expires_at FROM hapax_inbox
@@ -23,13 +23,13 @@ const PURGE: &str = "
     removed AS (DELETE FROM hapax_inbox WHERE ctid = ANY (ARRAY(SELECT ctid FROM expired)))
     SELECT count(*), CASE WHEN count(*) < $1::int8 THEN now() ELSE max(expires_at) END FROM expired";
 
-/// How far it is.
+/// The progress of a purge.
 #[derive(Debug)]
 pub(super) struct Purge {
     due: Instant,
-    /// Everything that expired before has gone; none at the beginning.
+    /// Everything that expired earlier is gone; `None` at the beginning.
     from: Option<SystemTime>,
-    /// When to begin again.
+    /// When to start from the beginning again.
     whole_due: Instant,
 }
 
@@ -44,7 +44,7 @@ impl Default for Purge {
     }
 }
 
-/// A portion, and more while no event waits.
+/// Removes a batch, and more while no event waits.
 pub(super) async fn purge(target: &Target, place: &mut Option<Link>, desk: &Desk) {
     let Ok(mut purge) = target.purge.try_lock() else {
         return;
@@ -82,7 +82,7 @@ pub(super) async fn purge(target: &Target, place: &mut Option<Link>, desk: &Desk
 }
 
 impl Purge {
-    /// Removes one; how many rows it was.
+    /// Removes one batch and returns its number of rows.
     async fn portion(&mut self, link: &Link) -> Result<i64, Failure> {
         let rows_max = PURGE_ROWS;
         if link.seen.inbox == Inbox::Unordered {

@@ -1,5 +1,5 @@
-//! Values on their way to PostgreSQL: as text, which the server reads as the type that the statement asks for. So every
-//! type that the server knows can be written to, numbers keep their digits, and nothing is ever part of the SQL.
+//! Values for PostgreSQL: sent as text, which the server parses as the type that the statement asks for. So any type
+//! that the server knows can be written, numbers keep their digits, and no value ever becomes part of the SQL.
 
 use std::error::Error;
 
@@ -8,7 +8,6 @@ use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 
 use hapax_config::Value;
 
-/// A value of a parameter.
 #[derive(Debug)]
 pub(super) struct Bound<'v>(pub(super) &'v Value);
 
@@ -41,7 +40,7 @@ impl ToSql for Bound<'_> {
 }
 
 impl Bound<'_> {
-    /// The type to name where the server is not asked for it first: unknown means that it decides.
+    /// The type to declare if the server was not asked for it first: unknown lets the server decide.
     pub(super) const fn kind(&self) -> Type {
         match self.0 {
             Value::Bytes(_) => Type::BYTEA,
