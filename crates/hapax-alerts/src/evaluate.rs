@@ -1,4 +1,4 @@
-//! From what the rules found to what the store keeps: raises, keeps and resolves alerts, each by a swap.
+//! From rule evaluations to the stored alerts: raises, refreshes and resolves them, each by a compare-and-swap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::rules::{self, Evaluation, Rest};
 use hapax_api::alert::Rule;
 use hapax_api::alert::State;
 
-/// An alert that stays true is written again once in this share of `resolve_after`.
+/// An alert that keeps firing is written again once per this fraction of `resolve_after`.
 const BEATS: u32 = 4;
 
-/// When this process last saw each alert change. Of its own clock: no two clocks are compared.
+/// When this process last saw each alert change, by its own clock: no two clocks are ever compared.
 #[derive(Debug, Default)]
 pub(super) struct Memory(BTreeMap<String, Seen>);
 
@@ -27,11 +27,10 @@ struct Seen {
     beat: u64,
     since: Timestamp,
     at: Duration,
-    /// When this process last found it true, or could not say; a beat is not written each time.
+    /// When this process last found it true, or could not tell; not every evaluation is written to the store.
     true_at: Duration,
 }
 
-/// What to do about an alert.
 enum Turn {
     Nothing,
     Become(Row),
@@ -39,7 +38,7 @@ enum Turn {
 }
 
 impl Alerts {
-    /// Judges every rule, and swaps what follows. What is kept then, as far as this process knows.
+    /// Evaluates every rule and swaps the resulting changes. Returns the stored alerts as far as this process knows.
     pub(super) async fn evaluate(&self, plan: &Plan, facts: &Facts, kept: Vec<Kept>) -> Vec<Kept> {
         self.remember(&kept);
         let evaluations: BTreeMap<Rule, Evaluation> = Rule::ALL
@@ -73,7 +72,7 @@ impl Alerts {
         known
     }
 
-    /// Takes one alert from what it was to what it is; none where nothing is left of it.
+    /// Takes one alert from its old state to its new one; `None` if nothing is left of it.
     async fn turn(
         &self,
         plan: &Plan,
@@ -114,7 +113,7 @@ impl Alerts {
         }
     }
 
-    /// Says in the store that it is still true, now and then.
+    /// Writes to the store, from time to time, that it is still true.
     fn kept_alive(&self, plan: &Plan, kept: &Kept, excess: Option<Excess>) -> Turn {
         let beat_is_old =
             |seen: Seen, now: Duration| now.saturating_sub(seen.at) >= plan.resolve_after / BEATS;
@@ -125,7 +124,7 @@ impl Alerts {
         }
     }
 
-    /// Whether no one has found it true for long, as far as this process can see.
+    /// Whether no process has found it true for long, as far as this one can see.
     fn stands_still(&self, plan: &Plan, kept: &Kept) -> bool {
         self.seen(&kept.name, |seen, now| {
             now.saturating_sub(seen.at.max(seen.true_at)) >= plan.resolve_after
@@ -193,7 +192,7 @@ impl Evaluation {
     }
 }
 
-/// A rule that is switched off finds nothing, and what it found is over.
+/// A rule that is switched off finds nothing, and its alerts are resolved.
 fn evaluation(plan: &Plan, facts: &Facts, rule: Rule) -> Evaluation {
     let nothing = Evaluation {
         firing: BTreeMap::new(),

@@ -1,5 +1,5 @@
-//! What the rules judge: the figures of this process, and what the store knows. Every question to the store has a limit
-//! in time; one that is not answered leaves open what only the store knows.
+//! The input of the rules: the figures of this process and of the store. Every query to the store has a time limit; if
+//! one is not answered, the facts that depend on it stay unknown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,42 +16,42 @@ use hapax_telemetry::{Metrics, TenMinutes};
 
 /// How long the store may take to answer.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many times as long as it took to count, the counts stand: little of the store's time goes into counting.
+/// How many times as long as counting took the counts are reused, so that little of the store's time goes into
+/// counting.
 const COUNTS_STAND: u32 = 20;
-/// The longest that counts stand.
+/// The longest that counts are reused.
 const COUNTS_STAND_MAX: Duration = Duration::from_secs(60);
-/// Traffic of a day may be many rows, and its longest gap changes seldom.
+/// A day of traffic may be many rows, and its longest gap rarely changes.
 const GAPS_STAND: Duration = Duration::from_secs(60);
 
-/// Everything that the rules look at.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) now: Timestamp,
-    /// What this process saw.
+    /// The figures of this process.
     pub(super) ten_minutes: TenMinutes,
-    /// How long the breakers of this process have been open.
+    /// How long each breaker of this process has been open.
     pub(super) breakers: BTreeMap<DestinationId, Duration>,
-    /// None: the store did not answer.
+    /// `None`: the store did not answer.
     pub(super) counts: Option<Counts>,
-    /// The longest gap between an event and a copy of it within a day, seen by any replica. None: the store did not
-    /// answer.
+    /// The longest gap between an event and a duplicate of it within a day, seen by any replica. `None`: the store did
+    /// not answer.
     pub(super) gaps: Option<BTreeMap<SourceName, Duration>>,
     /// How long each source's ids are remembered.
     pub(super) windows: BTreeMap<SourceName, Duration>,
-    /// What people call each destination.
+    /// The display name of each destination.
     pub(super) names: BTreeMap<DestinationId, String>,
-    /// How the outboxes are doing.
+    /// The health of the outboxes.
     pub(super) outboxes: Vec<Health>,
 }
 
 impl Facts {
-    /// What people call a destination; its id where it is not configured any more.
+    /// The display name of a destination; its id if it is no longer configured.
     pub(super) fn name_of(&self, id: &DestinationId) -> String {
         self.names.get(id).cloned().unwrap_or_else(|| id.to_string())
     }
 }
 
-/// Gathers facts, and remembers those that are dear.
+/// Gathers facts, and caches those that are expensive.
 pub(super) struct Gatherer {
     pub(super) store: Arc<dyn Backend>,
     pub(super) metrics: Arc<Metrics>,
@@ -61,7 +61,7 @@ pub(super) struct Gatherer {
     gaps: Mutex<Option<Standing<BTreeMap<SourceName, Duration>>>>,
 }
 
-/// An answer, and until when it stands.
+/// A cached answer and its expiry.
 #[derive(Clone, Debug)]
 struct Standing<T> {
     answer: T,

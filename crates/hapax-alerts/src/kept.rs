@@ -1,4 +1,4 @@
-//! Alerts as the store keeps them: read, and swapped if they are still so. Every question has a limit in time.
+//! Alerts as the store keeps them: read, and swapped if they are unchanged. Every query has a time limit.
 
 use std::sync::Arc;
 
@@ -7,11 +7,10 @@ use hapax_core::Backend;
 use super::facts::ANSWER_TIMEOUT;
 use super::row::Row;
 
-/// An alert as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     pub(super) name: String,
-    /// As the store has it: what is swapped must be the same, byte for byte.
+    /// The stored bytes: a swap requires that they are unchanged, byte for byte.
     bytes: Vec<u8>,
     pub(super) row: Row,
 }
@@ -20,16 +19,16 @@ pub(super) struct Kept {
 #[derive(Debug)]
 pub(super) struct NoAnswer;
 
-/// Where alerts are kept.
+/// Where alerts are stored.
 #[derive(Clone)]
 pub(super) struct Shelf(pub(super) Arc<dyn Backend>);
 
 impl Shelf {
-    /// Every alert that this program can read.
+    /// Every alert that this version can read.
     pub(super) async fn all(&self) -> Result<Vec<Kept>, NoAnswer> {
         let all = tokio::time::timeout(ANSWER_TIMEOUT, self.0.alerts()).await;
         let states = all.map_err(|_| NoAnswer)?.map_err(|_| NoAnswer)?;
-        // What a newer program wrote is its business.
+        // Alerts that a newer version wrote are left to it.
         let readable = states.into_iter().filter_map(|state| {
             let row = serde_json::from_slice(&state.value).ok()?;
             Some(Kept {
@@ -41,19 +40,19 @@ impl Shelf {
         Ok(readable.collect())
     }
 
-    /// One alert.
     pub(super) async fn one(&self, name: &str) -> Result<Option<Kept>, NoAnswer> {
         Ok(self.all().await?.into_iter().find(|kept| kept.name == name))
     }
 
-    /// Puts a new alert there, if there is none.
+    /// Stores a new alert if none exists.
     pub(super) async fn add(&self, name: String, row: Row) -> Option<Kept> {
         let bytes = serde_json::to_vec(&row).ok()?;
         let added = self.swap(&name, None, Some(bytes.clone())).await;
         added.then_some(Kept { name, bytes, row })
     }
 
-    /// Puts a value in the place of the one that was read; none: takes it away. The outer option says whether it did.
+    /// Replaces the alert that was read; a `row` of `None` deletes it. The outer option says whether the swap
+    /// succeeded.
     pub(super) async fn change(&self, kept: &Kept, row: Option<Row>) -> Option<Option<Kept>> {
         let Some(row) = row else {
             let gone = self.swap(&kept.name, Some(kept.bytes.clone()), None).await;

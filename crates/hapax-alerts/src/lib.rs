@@ -1,11 +1,11 @@
-//! Alerts: rules that are judged every few seconds, and messages when one becomes true and when it is over.
+//! Alerts: rules that are evaluated every few seconds, and messages when one fires and when it resolves.
 //!
 //! ```text
-//! facts ──► rules ──► swap in the store ──► what is owed is sent
+//! facts ──► rules ──► swap in the store ──► send the messages that are owed
 //! ```
 //!
-//! What is known of an alert is in the store, and whoever swaps it does what follows: it fires once and resolves once,
-//! across restarts and across replicas. All of it is beside the way of events, and every call in it has a limit in time.
+//! The state of an alert is in the store, and the process that swaps it acts on the change: an alert fires once and
+//! resolves once, across restarts and replicas. None of this is on the path of events, and every call has a time limit.
 
 mod evaluate;
 mod facts;
@@ -45,21 +45,16 @@ use kept::{Kept, Shelf};
 use plan::Plan;
 use post::Post;
 
-/// What alerts stand on.
 pub struct Parts {
-    /// Where they are kept, and what the store knows.
     pub store: Arc<dyn Backend>,
-    /// What this process saw.
     pub metrics: Arc<Metrics>,
-    /// Time.
     pub clock: Arc<dyn Clock>,
-    /// The connections of receivers.
+    /// The connection pool for receivers.
     pub client: Client,
     /// The outboxes that this process relays.
     pub outboxes: Option<Arc<Outboxes>>,
 }
 
-/// The alerts of this process.
 pub struct Alerts {
     gatherer: Gatherer,
     shelf: Shelf,
@@ -67,14 +62,14 @@ pub struct Alerts {
     client: Client,
     plan: ArcSwap<Plan>,
     memory: Mutex<Memory>,
-    /// What was known after the last step.
+    /// The alerts after the last step.
     known: ArcSwap<Vec<Alert>>,
-    /// One step at a time.
+    /// Allows one step at a time.
     stepping: tokio::sync::Mutex<()>,
 }
 
 impl Alerts {
-    /// Alerts by this configuration; nothing happens before the first [`Self::step`].
+    /// Alerts for this configuration; nothing happens before the first [`Self::step`].
     pub fn new(parts: Parts, config: &Config) -> Result<Self, SetupError> {
         let Parts {
             store,
@@ -97,24 +92,24 @@ impl Alerts {
         })
     }
 
-    /// Takes over another configuration from the next step on.
+    /// Applies another configuration from the next step on.
     pub fn reconfigure(&self, config: &Config) -> Result<(), SetupError> {
         let plan = Plan::new(config, &self.client, &self.gatherer.clock)?;
         self.plan.store(Arc::new(plan));
         Ok(())
     }
 
-    /// How long to wait from one step to the next.
     pub fn every(&self) -> Duration {
         self.plan.load().evaluate_every()
     }
 
-    /// Judges every rule once, and sends what is due. It ends within a bounded time, whatever store and receivers do.
+    /// Evaluates every rule once and sends the messages that are due. It ends within a bounded time, even if the store
+    /// or a receiver hangs.
     pub async fn step(&self) {
         let _one_at_a_time = self.stepping.lock().await;
         let plan = self.plan.load_full();
         let facts = self.gatherer.gather(&plan).await;
-        // Without the store nothing is known, and no one could be told once.
+        // Without the store nothing is known, and no message could be sent exactly once.
         let Ok(kept) = self.shelf.all().await else {
             return;
         };
@@ -123,12 +118,12 @@ impl Alerts {
         self.post.send(&plan.receivers, &kept).await;
     }
 
-    /// What was known after the last step, by rule and subject.
+    /// The alerts after the last step, by rule and subject.
     pub fn known(&self) -> Arc<Vec<Alert>> {
         self.known.load_full()
     }
 
-    /// What the store knows now, by rule and subject.
+    /// The alerts in the store now, by rule and subject.
     pub async fn all(&self) -> Result<Vec<Alert>, hapax_core::store::Error> {
         let states = self.gatherer.store.alerts().await?;
         let rows = states
@@ -152,7 +147,7 @@ impl Alerts {
             .collect()
     }
 
-    /// Waits a moment for what is being sent.
+    /// Waits briefly for messages in flight.
     pub async fn rest(&self) {
         self.post.rest().await;
     }

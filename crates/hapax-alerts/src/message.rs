@@ -1,5 +1,5 @@
-//! What a receiver is told: what is wrong, the figure against the limit, since when, and what to run. Never a body, a
-//! secret or a token: all that is in it are names of the configuration and figures.
+//! Messages to receivers: what is wrong, the figure against the limit, since when, and the command to run. Never a
+//! body, a secret or a token: they contain only names from the configuration and figures.
 
 use std::time::Duration;
 
@@ -10,14 +10,13 @@ use hapax_api::alert::State;
 use hapax_api::alert::{About, Rule, Unit};
 use hapax_api::moment::span;
 
-/// The colours of a chat's bar: what is wrong, what is over, what is only a test.
+/// The colours of a chat message's bar: firing, resolved, test.
 const RED: &str = "#c0392b";
 const GREEN: &str = "#2e7d32";
 const GREY: &str = "#607d8b";
-/// Characters of an id: a hash is cut to what no one will see twice.
+/// Characters of an id: a hash is cut to a length at which collisions are not expected.
 const ID_CHARACTERS: usize = 32;
 
-/// One message.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Message {
     pub(super) rule: Rule,
@@ -29,12 +28,11 @@ pub(super) struct Message {
     pub(super) limit: f64,
 }
 
-/// What a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Firing,
     Resolved,
-    /// Nothing: someone tries the receiver.
+    /// Someone is testing the receiver.
     Test,
 }
 
@@ -48,7 +46,6 @@ impl From<State> for Said {
 }
 
 impl Said {
-    /// The type of the message.
     pub(super) const fn as_type(self) -> &'static str {
         match self {
             Self::Firing => "alert.firing",
@@ -67,7 +64,7 @@ impl Said {
 }
 
 impl Message {
-    /// The same however often it is sent, and without a dot, as Standard Webhooks asks for.
+    /// The same on every attempt, and without a dot, as Standard Webhooks requires.
     pub(super) fn id(&self) -> String {
         let parts = format!(
             "{}\0{}\0{}\0{}",
@@ -81,7 +78,7 @@ impl Message {
         format!("alert_{id}")
     }
 
-    /// What is wrong, or over, in a sentence.
+    /// What is wrong, or resolved, in one sentence.
     pub(super) fn sentence(&self) -> String {
         match self.said {
             Said::Test => {
@@ -97,7 +94,7 @@ impl Message {
         }
     }
 
-    /// The message as a document, for webhooks and commands.
+    /// The message as a JSON document, for webhooks and commands.
     pub(super) fn document(&self) -> Value {
         json!({
             "type": self.said.as_type(),
@@ -118,7 +115,7 @@ impl Message {
         })
     }
 
-    /// The message in the shape that Slack takes.
+    /// The message in Slack's format.
     pub(super) fn for_slack(&self) -> Value {
         let title = match self.said {
             Said::Firing => format!("FIRING: {} of {}", self.rule, self.subject),
@@ -194,7 +191,7 @@ pub(super) fn wrong(rule: Rule, subject: &str, value: f64, limit: f64) -> String
     }
 }
 
-/// What to run to see more.
+/// The command that shows more.
 pub fn command(rule: Rule, subject: &str) -> String {
     match rule {
         Rule::DedupeRate | Rule::DuplicateGap => format!("hapax stats duplicates {subject}"),
@@ -245,7 +242,7 @@ fn fine(rule: Rule, limit: f64) -> String {
     }
 }
 
-/// Slack takes these three for markup.
+/// Slack treats these three characters as markup.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,4 +1,4 @@
-//! What the configuration means to the alerts; swapped whole on a reload.
+//! The alerts' part of the configuration; swapped whole on a reload.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +13,11 @@ use hapax_delivery::destination::SetupError;
 use hapax_delivery::outbox::full_name;
 use hapax_outbound::client::Client;
 
-/// The longest from one judgement to the next.
+/// The longest interval between two evaluations.
 const JUDGE_EVERY: Duration = Duration::from_secs(10);
-/// A rule that stays true is judged at least this often before it could be taken for over.
+/// A rule that stays true is evaluated at least this often before its alert could be considered resolved.
 const JUDGEMENTS_BEFORE_RESOLVED: u32 = 3;
 
-/// Limits, receivers and names.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) limits: BTreeMap<Rule, f64>,
@@ -43,7 +42,7 @@ impl Plan {
             windows: sources
                 .map(|source| (source.name.clone(), source.ledger_window))
                 .collect(),
-            // An outbox is its own destination, under the name that people see.
+            // An outbox is its own destination, under its display name.
             names: destinations
                 .map(|destination| (destination.id.clone(), destination.name.clone()))
                 .chain(config.outboxes.keys().map(|name| {
@@ -54,7 +53,7 @@ impl Plan {
         })
     }
 
-    /// How long from one judgement to the next.
+    /// The interval between two evaluations.
     pub(super) fn evaluate_every(&self) -> Duration {
         JUDGE_EVERY.min(self.resolve_after / JUDGEMENTS_BEFORE_RESOLVED)
     }

@@ -1,11 +1,11 @@
-//! Sends what is owed: for each receiver one message after the other, and all receivers beside each other, so that one
-//! that hangs delays no one else.
+//! Sends the messages that are owed: to each receiver one after the other, and to all receivers concurrently, so that
+//! one that hangs delays no other.
 //!
 //! ```text
-//! claim (in the store) ──► tell ──► settle (in the store)
+//! claim (in the store) ──► send ──► settle (in the store)
 //! ```
 //!
-//! A crash in between leaves a claim that ends; then the message is sent again, under the same id.
+//! A crash in between leaves a claim that expires; then the message is sent again, under the same id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,30 +21,28 @@ use super::receiver::Receiver;
 use super::row::{Claim, Tried};
 use hapax_telemetry::Metrics;
 
-/// How long to wait between tries.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(10),
     cap: Duration::from_secs(300),
 };
-/// How much longer than a try its claim lasts: time to settle.
+/// How much longer than an attempt its claim lasts: time to settle.
 const CLAIM_GRACE: Duration = Duration::from_secs(10);
-/// Messages that one receiver is sent in one go.
+/// The most messages that one receiver is sent in one step.
 const MESSAGES_MAX: usize = 50;
-/// How often settling is begun again because someone else changed the alert meanwhile.
+/// How often settling is retried because another process changed the alert at the same time.
 const ROUNDS_MAX: u32 = 20;
-/// How long sending is waited for; what takes longer goes on by itself.
+/// How long a step waits for sending; slower sends continue in the background.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Sends messages. Clones share what they know.
+/// Sends messages. Clones share their state.
 #[derive(Clone)]
 pub(super) struct Post {
     pub(super) shelf: Shelf,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Arc<Metrics>,
-    /// This process.
     owner: u64,
     random: Arc<SystemRandom>,
-    /// Receivers that are being told something.
+    /// Receivers that a message is being sent to.
     busy: Arc<Mutex<BTreeSet<String>>>,
     tasks: TaskTracker,
 }
@@ -63,7 +61,7 @@ impl Post {
         }
     }
 
-    /// Sends everything that is due, and waits a moment for it.
+    /// Sends everything that is due, and waits briefly for it.
     pub(super) async fn send(&self, receivers: &BTreeMap<String, Arc<Receiver>>, alerts: &[Kept]) {
         let now = self.clock.now();
         let mut sending = Vec::new();
@@ -81,7 +79,7 @@ impl Post {
             }
         }
         let all = futures_util::future::join_all(sending);
-        // Dropping the handles stops nothing.
+        // Dropping the handles does not stop the tasks.
         let _ = tokio::time::timeout(WAIT_MAX, all).await;
     }
 
@@ -93,14 +91,14 @@ impl Post {
 
     async fn send_to(&self, name: &str, receiver: &Receiver, due: Vec<Kept>) {
         for kept in due {
-            // Where one fails, the others would fail as well: they come with the next step.
+            // If one fails, the others would, too: the next step sends them.
             if !self.send_one(name, receiver, kept).await {
                 return;
             }
         }
     }
 
-    /// Sends the next message of one alert to one receiver; whether it arrived.
+    /// Sends the next message of one alert to one receiver; returns whether it arrived.
     async fn send_one(&self, name: &str, receiver: &Receiver, kept: Kept) -> bool {
         let claim = Claim {
             owner: self.owner,
@@ -110,7 +108,7 @@ impl Post {
         let Some(message) = claimed.next_for(name).map(|owed| owed.message(&claimed)) else {
             return true;
         };
-        // Someone else was faster, or the alert has changed: that is for the next step.
+        // Another process was faster, or the alert has changed: the next step handles it.
         let Some(Some(kept)) = self.shelf.change(&kept, Some(claimed)).await else {
             return true;
         };
@@ -133,7 +131,7 @@ impl Post {
             match self.shelf.one(&kept.name).await {
                 Ok(Some(changed)) => kept = changed,
                 Ok(None) => return,
-                // Its claim ends by itself.
+                // Its claim expires on its own.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
@@ -160,14 +158,14 @@ impl Post {
     }
 }
 
-/// A receiver that is being told something, until this is dropped.
+/// Marks a receiver as busy until this is dropped.
 struct Busy {
     receiver: String,
     all: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Busy {
-    /// None: it is being told something already.
+    /// `None` if it is already busy.
     fn begin(all: &Arc<Mutex<BTreeSet<String>>>, receiver: &str) -> Option<Self> {
         let is_free = all.lock().insert(receiver.to_owned());
         is_free.then(|| Self {

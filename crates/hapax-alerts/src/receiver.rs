@@ -1,4 +1,4 @@
-//! Who is told: over HTTP or by a command. Each has a limit in time.
+//! Receivers of alerts: over HTTP or by a command. Each attempt has a time limit.
 
 mod command;
 mod http;
@@ -16,7 +16,6 @@ use hapax_config::{self as config, CommandEnv, ReceiverKind};
 use hapax_delivery::destination::{SetupError, signer};
 use hapax_outbound::client::Client;
 
-/// Someone who is told.
 pub(super) struct Receiver {
     kind: Kind,
     pub(super) timeout: Duration,
@@ -28,7 +27,7 @@ enum Kind {
     Command(Vec<String>, CommandEnv),
 }
 
-/// Where a request goes, and how.
+/// The URL of a request, and how to call it.
 pub(super) struct Endpoint {
     url: Uri,
     client: Client,
@@ -43,7 +42,7 @@ impl Receiver {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, SetupError> {
         let endpoint = |url: &hapax_core::Secret| Endpoint {
-            // The configuration was checked: what is not a URL does not get here.
+            // The configuration was checked, so this is a URL.
             url: url.expose().parse().unwrap_or_default(),
             client: client.clone(),
             clock: Arc::clone(clock),
@@ -72,7 +71,7 @@ impl Receiver {
         }
     }
 
-    /// Tells it, once.
+    /// Sends it a message, once.
     pub(super) async fn tell(&self, message: &Message) -> Tried {
         match &self.kind {
             Kind::Slack(endpoint) => {

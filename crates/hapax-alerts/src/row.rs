@@ -1,8 +1,8 @@
-//! What the store keeps of an alert, and how one value follows from another. Nothing here does anything: whoever
-//! swaps the old value for the new one does what follows.
+//! The stored form of an alert, and its transitions. Nothing here has side effects: the process that swaps the old
+//! value for the new one acts on the change.
 //!
-//! Messages are owed to each receiver in order. A message that was never tried, or whose try surely failed, can be taken
-//! back: an alert that fires again before anyone heard that it was over just goes on.
+//! Messages are owed to each receiver in order. A message that was never attempted, or whose attempt certainly failed,
+//! can be withdrawn: an alert that fires again before its receivers heard that it was resolved simply continues.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,32 +13,32 @@ use serde::{Deserialize, Serialize};
 use super::message::Message;
 use hapax_api::alert::{Rule, State};
 
-/// After so long a message is not sent any more: it would be news of yesterday.
+/// After this time a message is dropped: it would be yesterday's news.
 pub(super) const MESSAGE_LIFE: Duration = Duration::from_secs(24 * 3600);
-/// How long a message waits for a receiver that this process does not know: another replica may know it already.
+/// How long a message waits for a receiver that this process does not know: another replica may already know it.
 pub(super) const STRANGER_LIFE: Duration = Duration::from_secs(600);
-/// The longest that someone holds a message to send it; the longest wait for the next try, too. What lies further ahead
-/// was written by a clock that was set.
+/// The longest that a process holds a message to send it, and the longest wait for the next attempt. A time further
+/// ahead comes from a clock that was changed, and is ignored.
 pub(super) const AHEAD_MAX: Duration = Duration::from_secs(600);
 
-/// One alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) rule: Rule,
     pub(super) subject: String,
     pub(super) state: State,
-    /// Since when it fires, or fired.
+    /// When it started firing.
     pub(super) since: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) resolved_at: Option<Timestamp>,
     pub(super) value: f64,
     pub(super) limit: f64,
-    /// Goes up whenever someone found it true: it is over when this stands still. No two clocks are compared.
+    /// Incremented whenever a process finds it true: once it stops changing, the alert is resolved. No two clocks are
+    /// compared.
     pub(super) beat: u64,
-    /// Who is told, or was.
+    /// Its receivers.
     #[serde(rename = "told")]
     pub(super) receivers: Vec<String>,
-    /// Messages that are not delivered yet; for each receiver in the order in which it gets them.
+    /// Messages that are not delivered yet; for each receiver in sending order.
     pub(super) owed: Vec<Owed>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Owed {
     pub(super) limit: f64,
     pub(super) tries: u32,
     pub(super) next_at: Timestamp,
-    /// Whether the receiver may have it already: it was sent, and no one knows what came of it.
+    /// Whether the receiver may already have it: it was sent, and the result is unknown.
     pub(super) in_doubt: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) claim: Option<Claim>,
@@ -61,24 +61,24 @@ pub(super) struct Owed {
     pub(super) error: Option<String>,
 }
 
-/// Someone is sending it.
+/// A process is sending it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) owner: u64,
     pub(super) until: Timestamp,
 }
 
-/// What came of a try.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Tried {
     Delivered,
-    /// It surely did not arrive.
+    /// It certainly did not arrive.
     Refused(String),
     /// It may have arrived.
     Unclear(String),
 }
 
-/// A figure and the limit that it is above.
+/// A figure and the limit that it exceeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Excess {
     pub(super) value: f64,
@@ -86,12 +86,12 @@ pub(super) struct Excess {
 }
 
 impl Row {
-    /// The name under which the store keeps it.
+    /// The key under which the store keeps it.
     pub(super) fn name(rule: Rule, subject: &str) -> String {
         format!("{rule}/{subject}")
     }
 
-    /// It is true, and was not.
+    /// It is true now and was not before.
     pub(super) fn raised(
         rule: Rule,
         subject: &str,
@@ -115,7 +115,7 @@ impl Row {
         row
     }
 
-    /// It is true again, before everyone has heard that it was over.
+    /// It is true again before all receivers were notified that it was resolved.
     pub(super) fn raised_again(&self, excess: Excess, now: Timestamp, receivers: &BTreeSet<&String>) -> Self {
         let takes_back = |owed: &Owed| owed.state == State::Resolved && !owed.in_doubt;
         let unaware: BTreeSet<&String> = self
@@ -152,7 +152,7 @@ impl Row {
         row
     }
 
-    /// It is still true; or no one can say, and then the figure stays.
+    /// It is still true; or that is unknown, and then the figure stays.
     pub(super) fn still(&self, excess: Option<Excess>) -> Self {
         Self {
             beat: self.beat + 1,
@@ -162,7 +162,7 @@ impl Row {
         }
     }
 
-    /// It is over; nothing is left of it where no one is told.
+    /// It is resolved; nothing is left of it if it has no receivers.
     pub(super) fn resolved(&self, now: Timestamp) -> Option<Self> {
         let mut row = Self {
             state: State::Resolved,
@@ -174,12 +174,12 @@ impl Row {
         row.or_nothing()
     }
 
-    /// The message that a receiver gets next.
+    /// The next message for a receiver.
     pub(super) fn next_for(&self, receiver: &str) -> Option<&Owed> {
         self.owed.iter().find(|owed| owed.receiver == receiver)
     }
 
-    /// With the next message of a receiver in someone's hands.
+    /// The alert with the receiver's next message claimed.
     pub(super) fn claimed(&self, receiver: &str, claim: Claim) -> Self {
         let mut row = self.clone();
         if let Some(owed) = row.owed.iter_mut().find(|owed| owed.receiver == receiver) {
@@ -190,7 +190,7 @@ impl Row {
         row
     }
 
-    /// After a try by this owner; as it is, if someone else has taken the message over meanwhile.
+    /// The alert after an attempt by this owner; unchanged if another process has since taken over the message.
     pub(super) fn settled(
         &self,
         receiver: &str,
@@ -216,7 +216,8 @@ impl Row {
         row.or_nothing()
     }
 
-    /// Without messages that are too old, or for receivers that no one has known for long; how many that were.
+    /// The alert without messages that are too old, or for receivers that have been unknown for long; and how many were
+    /// dropped.
     pub(super) fn tidied(&self, now: Timestamp, known: &BTreeSet<&String>) -> (usize, Option<Self>) {
         let keeps = |owed: &Owed| {
             let life = if known.contains(&owed.receiver) {

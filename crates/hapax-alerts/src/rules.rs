@@ -1,5 +1,5 @@
-//! The rules: each judges the facts of one moment, one file each. They are pure; what follows from a judgement is
-//! decided elsewhere.
+//! The rules: each evaluates the facts of one moment, in its own file. They are pure; what follows from an evaluation
+//! is decided elsewhere.
 
 mod breaker_open;
 mod conflicts;
@@ -22,26 +22,26 @@ use super::facts::Facts;
 use hapax_api::alert::Rule;
 use hapax_delivery::outbox::Health;
 
-/// What a rule found.
+/// The result of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Evaluation {
-    /// For whom it is true, with the figure.
+    /// The subjects that it is true for, with their figures.
     pub(super) firing: BTreeMap<String, f64>,
-    /// What holds for all others.
+    /// The state of all other subjects.
     pub(super) rest: Rest,
 }
 
-/// What holds for those for whom a rule is not true.
+/// The state of subjects that a rule is not firing for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// It is false.
+    /// The rule is false.
     Fine,
-    /// It cannot be said: this process has not watched for long enough, or the store did not answer. What is known
-    /// stays as it is.
+    /// Unknown: this process has not been watching for long enough, or the store did not answer. Existing alerts stay
+    /// as they are.
     Unknown,
 }
 
-/// Judges the facts by one rule.
+/// Evaluates one rule on the facts.
 pub(super) fn evaluate(rule: Rule, facts: &Facts, limit: f64) -> Evaluation {
     let evaluate = match rule {
         Rule::DedupeRate => dedupe_rate::evaluate,
@@ -61,7 +61,7 @@ pub(super) fn evaluate(rule: Rule, facts: &Facts, limit: f64) -> Evaluation {
 }
 
 impl Evaluation {
-    /// True for those whose figure is above the limit.
+    /// Fires for subjects with a figure above the limit.
     fn above(limit: f64, figures: impl IntoIterator<Item = (String, f64)>, rest: Rest) -> Self {
         let mut firing = BTreeMap::new();
         for (subject, figure) in figures {
@@ -75,7 +75,7 @@ impl Evaluation {
     }
 }
 
-/// What a figure of ten minutes says of those who are not above the limit.
+/// What the ten-minute figures say about subjects that are not above the limit.
 fn of_ten_minutes(facts: &Facts) -> Rest {
     if facts.ten_minutes.watched_for < hapax_telemetry::WINDOW {
         Rest::Unknown
@@ -84,7 +84,8 @@ fn of_ten_minutes(facts: &Facts) -> Rest {
     }
 }
 
-/// What the looks at outboxes say of them: one that cannot be looked at leaves open what only its table knows.
+/// What the status of the outboxes says about subjects that are not above the limit: if a table cannot be read, its
+/// figures are unknown.
 fn of_outboxes(facts: &Facts) -> Rest {
     let is_known = |health: &Health| health.counts.is_some() && health.trouble.is_none();
     if facts.outboxes.iter().all(is_known) {
@@ -94,7 +95,7 @@ fn of_outboxes(facts: &Facts) -> Rest {
     }
 }
 
-/// What an answer of the store says of them.
+/// What the store's answer says about subjects that are not above the limit.
 const fn of_answer<T>(answer: Option<&T>) -> Rest {
     match answer {
         Some(_) => Rest::Fine,

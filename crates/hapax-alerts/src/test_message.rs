@@ -1,4 +1,4 @@
-//! `hapax alerts test`: a message to receivers, to see that it arrives.
+//! `hapax alerts test`: sends a message to receivers to see that it arrives.
 
 use std::time::Duration;
 
@@ -7,20 +7,16 @@ use super::message::{Message, Said};
 use super::row::Tried;
 use hapax_api::alert::Rule;
 
-/// What came of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tested {
-    /// Who was told.
     pub receiver: String,
     /// `slack`, `webhook` or `command`.
     pub kind: &'static str,
-    /// Why it did not arrive, if so.
+    /// Why it did not arrive.
     pub problem: Option<String>,
-    /// How long it took.
     pub took: Duration,
 }
 
-/// There is no receiver with this name.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no [alerts.receivers.{name}]; {known}")]
 pub struct UnknownReceiver {
@@ -29,7 +25,7 @@ pub struct UnknownReceiver {
 }
 
 impl Alerts {
-    /// Sends a message that means nothing to one receiver, or to all of them, beside each other.
+    /// Sends a test message to one receiver, or to all of them concurrently.
     pub async fn test(&self, receiver: Option<&str>) -> Result<Vec<Tested>, UnknownReceiver> {
         let plan = self.plan.load_full();
         if let Some(name) = receiver.filter(|name| !plan.receivers.contains_key(*name)) {

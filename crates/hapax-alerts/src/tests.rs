@@ -1,4 +1,4 @@
-//! Alerts over a real store and a real program as receiver, on a clock that the test moves.
+//! Alerts with a real store and a real program as receiver, on a clock that the test controls.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,13 +48,13 @@ impl Clock for ManualClock {
     }
 }
 
-/// A store, and a program that writes down what it is told.
+/// A store, and a program that records its messages.
 struct Site {
     folder: tempfile::TempDir,
     store: Arc<dyn Backend>,
 }
 
-/// One process on it.
+/// One process that uses it.
 struct Process {
     alerts: Alerts,
     metrics: Arc<Metrics>,
@@ -78,7 +78,7 @@ impl Site {
         self.folder.path().join("told.txt")
     }
 
-    /// One line for each message: its type.
+    /// The type of each message received, one per line.
     fn told(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.book()).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -117,7 +117,7 @@ impl Site {
 }
 
 impl Process {
-    /// A request that does not prove who sent it: the one thing that is wrong in these tests.
+    /// A request that fails verification: the only fault in these tests.
     fn goes_wrong(&self) {
         self.metrics.source(&"shop".into()).refused(Refusal {
             at: self.clock.now(),
@@ -128,7 +128,7 @@ impl Process {
         });
     }
 
-    /// Judges every ten seconds for as long.
+    /// Evaluates every ten seconds for this long.
     async fn runs_for(&self, time: Duration) {
         let until = self.clock.elapsed() + time;
         while self.clock.elapsed() < until {
@@ -171,7 +171,7 @@ async fn a_process_that_has_just_started_neither_repeats_an_alert_nor_ends_it() 
     first.runs_for(STEP).await;
     assert_eq!(site.told(), ["alert.firing"]);
     drop(first);
-    // It knows nothing of what came before it, and cannot say that all is well.
+    // It knows nothing of what happened before, and cannot say that all is well.
     let second = site.process();
     second.runs_for(WINDOW.checked_sub(STEP).unwrap()).await;
     assert_eq!(site.told(), ["alert.firing"]);

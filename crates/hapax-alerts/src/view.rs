@@ -7,26 +7,20 @@ use super::row::Row;
 use hapax_api::alert::Rule;
 use hapax_api::alert::State;
 
-/// One alert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
-    /// What is wrong.
     pub rule: Rule,
-    /// Whose.
+    /// The source, destination or outbox concerned, or `store`.
     pub subject: String,
-    /// Whether it is, or was.
     pub state: State,
-    /// Since when.
+    /// When it started firing.
     pub since: Timestamp,
-    /// Until when.
     pub resolved_at: Option<Timestamp>,
-    /// The figure.
     pub value: f64,
-    /// The limit.
     pub limit: f64,
-    /// What it is, in a sentence.
+    /// What is wrong, in one sentence.
     pub sentence: String,
-    /// What to run to see more.
+    /// The command that shows more.
     pub command: String,
     /// Messages that are not delivered yet.
     pub overdue: Vec<Overdue>,
@@ -35,17 +29,13 @@ pub struct Alert {
 /// A message that is not delivered yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overdue {
-    /// To whom.
     pub receiver: String,
-    /// What it says.
     pub says: State,
-    /// How often it was tried.
     pub tries: u32,
-    /// Why it did not arrive.
     pub error: Option<String>,
 }
 
-/// What is shown of rows: what fires first, the longest first.
+/// The alerts to display: firing ones first, the longest-lasting first.
 pub(super) fn of(rows: impl Iterator<Item = Row>) -> Vec<Alert> {
     let mut alerts: Vec<Alert> = rows.map(show).collect();
     alerts.sort_by_key(|alert| (alert.state != State::Firing, alert.since, alert.rule));

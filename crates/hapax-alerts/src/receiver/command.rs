@@ -1,4 +1,4 @@
-//! A receiver that is a program: the message on its stdin, and what there is to know in its environment.
+//! A receiver that is a program: the message is on stdin, the metadata in the environment.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) async fn run(argv: &[String], env: &CommandEnv, message: &Message, li
     let document = message.document().to_string();
     match command::call(program, document.as_bytes(), limit).await.reply {
         Reply::Done => Tried::Delivered,
-        // What was killed may have told someone before.
+        // A killed program may have passed the message on before.
         Reply::Failed {
             class: ErrorClass::Timeout,
             message,

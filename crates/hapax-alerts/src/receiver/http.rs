@@ -1,5 +1,5 @@
-//! A receiver over HTTP: one request, through the client of the destinations, which calls no forbidden address and
-//! follows no redirect.
+//! A receiver over HTTP: one request through the destinations' client, which calls no forbidden address and follows no
+//! redirect.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Endpoint {
         }
     }
 
-    /// The headers of Standard Webhooks; without a secret, its id alone.
+    /// The Standard Webhooks headers; without a secret, only the id.
     fn headers(&self, id: &str, signer: Option<&Signer>, body: &[u8]) -> HeaderMap {
         let proof = signer.map_or_else(
             || vec![("webhook-id".to_owned(), id.to_owned())],

@@ -1,4 +1,4 @@
-//! How one value follows from another.
+//! The transitions of an alert.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A destination keeps failing, and is left alone for longer and longer.
+//! A destination keeps failing, and its breaker stays open longer and longer.
 
 use super::super::facts::Facts;
 use super::{Evaluation, Rest};
@@ -6,7 +6,7 @@ use super::{Evaluation, Rest};
 pub(super) fn evaluate(facts: &Facts, limit: f64) -> Evaluation {
     let open = facts.breakers.iter();
     let times = open.map(|(id, open_for)| (facts.name_of(id), open_for.as_secs_f64()));
-    // A breaker is of one process: after a restart it is closed until the destination fails again.
+    // Each process has its own breakers: after a restart they are closed until the destination fails again.
     let rest = if facts.ten_minutes.watched_for.as_secs_f64() < limit {
         Rest::Unknown
     } else {

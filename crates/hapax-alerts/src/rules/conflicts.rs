@@ -1,4 +1,4 @@
-//! Bodies came that differ from the first one under their id.
+//! Conflicts: bodies arrived that differ from the first one under their id.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_ten_minutes};

@@ -1,4 +1,4 @@
-//! Deliveries were given up, and no one has replayed or discarded them.
+//! Dead letters that no one has replayed or discarded.
 
 use hapax_core::DeliveryState;
 

@@ -1,9 +1,10 @@
-//! A source repeats itself: a sender that retries what was answered, or one that never hears the answer.
+//! A source sends many duplicates: the provider retries events that were already acknowledged, or never receives the
+//! response.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_ten_minutes};
 
-/// Of fewer events, a share says nothing.
+/// With fewer events, a ratio says nothing.
 const EVENTS_MIN: u64 = 20;
 
 pub(super) fn evaluate(facts: &Facts, limit: f64) -> Evaluation {

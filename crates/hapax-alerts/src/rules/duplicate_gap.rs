@@ -1,4 +1,4 @@
-//! A copy came when the ledger had nearly forgotten the first one: a later one would count as new.
+//! A duplicate arrived when the ledger had nearly forgotten the first one: a later duplicate would count as new.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_answer};

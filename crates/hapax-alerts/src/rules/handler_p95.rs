@@ -1,4 +1,4 @@
-//! Attempts at a destination take long, successful ones or not.
+//! Attempts at a destination take long, whether they succeed or not.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_ten_minutes};

@@ -1,5 +1,5 @@
-//! A destination's oldest unfinished delivery waits too long, whatever it waits for: a pause, a place in its lane, the
-//! next attempt. What is left out of such an alert is what no one is told of.
+//! A destination's oldest unfinished delivery waits too long, for whatever reason: a pause, its turn in a lane, the
+//! next attempt. Any reason left out here would never be alerted on.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_answer};

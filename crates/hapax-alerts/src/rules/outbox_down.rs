@@ -8,7 +8,7 @@ pub(super) fn evaluate(facts: &Facts, limit: f64) -> Evaluation {
         let (_, since) = health.trouble.as_ref()?;
         Some((health.name.clone(), since.as_secs_f64()))
     });
-    // Each process knows of its own trouble only, and of none right after a restart.
+    // Each process knows only its own trouble, and none right after a restart.
     let rest = if facts.outboxes.iter().all(|health| health.trouble.is_none()) {
         Rest::Fine
     } else {

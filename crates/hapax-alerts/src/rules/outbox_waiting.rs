@@ -1,4 +1,4 @@
-//! An outbox's oldest row waits too long, whatever it waits for: the relay, the store, or a refused row of its key.
+//! An outbox's oldest row waits too long, for whatever reason: the relay, the store, or a refused row of its key.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_outboxes};

@@ -1,4 +1,4 @@
-//! Requests did not prove who sent them: a secret that was rotated on one side alone, or someone who tries.
+//! Requests failed verification: a secret was rotated on one side only, or someone is probing.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_ten_minutes};

@@ -1,4 +1,4 @@
-//! Durable writes take long, and every sender waits for them.
+//! Durable writes take long, and every provider waits for them.
 
 use super::super::facts::Facts;
 use super::{Evaluation, of_ten_minutes};

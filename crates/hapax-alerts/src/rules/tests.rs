@@ -1,4 +1,4 @@
-//! Each rule fires by itself above its limit, is fine at it, and knows when it cannot say.
+//! Each rule fires on its own above its limit, is fine at it, and knows when the answer is unknown.
 
 use std::time::Duration;
 
@@ -27,7 +27,6 @@ fn facts() -> Facts {
     }
 }
 
-/// A healthy outbox.
 fn outbox() -> Health {
     Health {
         name: "shop".to_owned(),
