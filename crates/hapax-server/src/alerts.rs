@@ -1,4 +1,4 @@
-//! Lets the alerts take a step every few seconds, in a task of its own.
+//! Runs a step of the alerts every few seconds, in its own task.
 
 use std::sync::Arc;
 
@@ -7,14 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use hapax_alerts::Alerts;
 
-/// The loop that judges.
 pub(super) struct AlertLoop {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl AlertLoop {
-    /// Starts it.
     pub(super) fn start(alerts: Arc<Alerts>) -> Self {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
@@ -28,7 +26,7 @@ impl AlertLoop {
         Self { stop, task }
     }
 
-    /// Ends it. What it has begun to send may end, too.
+    /// Ends the loop. Messages in flight may finish.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         // It fails only if the loop panicked; then there is nothing left to wait for.

@@ -1,4 +1,5 @@
-//! Brings all rows of an encrypted store under its first key, in the background and at a fraction of the store's time.
+//! Re-encrypts all rows of an encrypted store with its first key, in the background and with a fraction of the store's
+//! time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,19 +11,17 @@ use tokio_util::sync::CancellationToken;
 
 use hapax_telemetry::Metrics;
 
-/// How often it looks whether there is something to do.
+/// How often it checks whether there is something to do.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// How much longer it rests after a step than the step took: a quarter of the time, the store is busy with it at most.
+/// How many times as long as a step it rests after it: the store spends at most a quarter of its time on this.
 const RESTS: u32 = 3;
 
-/// The loop.
 pub(super) struct Reencryption {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Reencryption {
-    /// Starts it.
     pub(super) fn start(store: Arc<Sealed>, metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Self {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
@@ -35,13 +34,13 @@ impl Reencryption {
             {
                 rest = step(&store, &metrics, &*clock).await;
             }
-            // If this fails, the others wait a minute longer.
+            // If this fails, the other replicas wait a minute longer.
             let _ = store.leave().await;
         });
         Self { stop, task }
     }
 
-    /// Ends it after the step that is in progress.
+    /// Ends the loop after the current step.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         // It fails only if the loop panicked; then there is nothing left to wait for.
@@ -49,7 +48,7 @@ impl Reencryption {
     }
 }
 
-/// One step; how long to rest after it.
+/// Runs one step; returns how long to rest after it.
 async fn step(store: &Sealed, metrics: &Metrics, clock: &dyn Clock) -> Duration {
     let began = Instant::now();
     match store.reencrypt(clock.now()).await {

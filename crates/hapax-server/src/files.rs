@@ -1,13 +1,13 @@
-//! The limit of open files: every connection is one, and the usual soft limit of 1,024 is soon reached.
+//! The limit on open files: every connection is one, and the usual soft limit of 1,024 is soon reached.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files the process needs beside its connections: the store, destinations, logs.
+/// Files that the process needs in addition to its connections: the store, destinations, logs.
 const OTHER_FILES: u64 = 1024;
-/// More than this is never asked for: the kernel keeps a table of it.
+/// The highest limit that is ever requested: the kernel keeps a table of this size.
 const FILES_MAX: u64 = 65_536;
 
-/// Raises the limit as far as the system lets us, and says how many of `wanted` connections fit.
+/// Raises the limit as far as the system allows, and returns how many of `wanted` connections fit.
 pub(super) fn connections_max(wanted: usize) -> usize {
     let limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(FILES_MAX).min(FILES_MAX);

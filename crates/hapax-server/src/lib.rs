@@ -1,4 +1,4 @@
-//! The service, put together: store, engine, destinations and both listeners; started, reloaded and stopped as one.
+//! The whole service: store, engine, destinations and both listeners, started, reloaded and stopped as one.
 //!
 //! ```text
 //! SIGHUP, or
@@ -52,50 +52,43 @@ pub use store::{Kind, OpenStore, StoreError};
 use tls::Fronts;
 pub use tuning::Tuning;
 
-/// How long attempts may take to end when the service stops; what has not ended by then is given back untried.
+/// How long attempts may take to finish when the service stops; unfinished ones are then returned to the queue without
+/// counting as an attempt.
 const ATTEMPTS_DRAIN: Duration = Duration::from_secs(8);
-/// How long the admin port's answers may take to end.
+/// How long responses of the admin port may take to finish.
 const ADMIN_DRAIN: Duration = Duration::from_secs(1);
-/// How long deliveries that are being answered may take to end.
+/// How long webhook requests in progress may take to finish.
 const INGEST_DRAIN: Duration = Duration::from_secs(6);
-/// The whole of stopping; after that the process ends as if it had crashed, which loses nothing either.
+/// The limit for the whole shutdown; after that the process exits as if it had crashed, which loses nothing either.
 pub const STOP_LIMIT: Duration = Duration::from_secs(20);
-/// Connections to the admin port.
+/// The most connections to the admin port.
 const ADMIN_CONNECTIONS_MAX: usize = 256;
 
-/// Why the service did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// An address is taken.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store cannot be read.
     #[error("the store was opened and then failed")]
     Engine(#[from] hapax_core::store::Error),
-    /// No TLS to others.
+    /// TLS for outgoing connections cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// A certificate, key or authority of a listener cannot be used.
+    /// A certificate, key or certificate authority of a listener cannot be used.
     #[error(transparent)]
     ListenerTls(#[from] listen::TlsError),
-    /// A destination cannot be set up.
     #[error(transparent)]
     Destination(#[from] SetupError),
-    /// Spans cannot be sent.
+    /// The exporter of spans cannot be set up.
     #[error(transparent)]
     Traces(#[from] traces::SetupError),
-    /// A listener has no address.
     #[error("a listener's own address cannot be read")]
     Address(#[source] std::io::Error),
-    /// Signals cannot be listened for.
     #[error("signals cannot be listened for")]
     Signals(#[source] std::io::Error),
 }
 
-/// A running service.
 pub struct Server {
     engine: Engine,
     outboxes: Arc<Outboxes>,
@@ -117,12 +110,12 @@ pub struct Server {
     ingest_listener: Listener,
     admin_listener: Listener,
     fronts: Fronts,
-    /// Looks for new certificates as long as it is held.
+    /// Watches for new certificates as long as it is held.
     _certificates: tls::Watching,
 }
 
 impl Server {
-    /// Starts everything. When this returns, both ports answer.
+    /// Starts everything. When this returns, both ports accept requests.
     pub async fn start(config: Config, tuning: Tuning) -> Result<Self, StartError> {
         let clock = tuning.clock;
         let started_at = clock.now();
@@ -254,32 +247,27 @@ impl Server {
         })
     }
 
-    /// Where webhooks arrive.
     pub const fn ingest_address(&self) -> SocketAddr {
         self.ingest_listener.address
     }
 
-    /// Where the admin API is.
     pub const fn admin_address(&self) -> SocketAddr {
         self.admin_listener.address
     }
 
-    /// The engine.
     pub const fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// What was counted.
     pub const fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// What is alerted on.
     pub const fn alerts(&self) -> &Arc<Alerts> {
         &self.alerts
     }
 
-    /// Stops: answers what was asked, ends or gives back what runs, closes the store.
+    /// Stops the service: answers open requests, finishes or returns running attempts, closes the store.
     pub async fn stop(self) {
         self.readiness.enter(Phase::Stopping);
         self.ingest_listener.stop().await;
@@ -303,14 +291,15 @@ impl Server {
     }
 }
 
-/// What the admin port shows of a configuration: with the address that was really bound, for anyone who copies a request.
+/// The configuration as the admin port shows it: with the address that was actually bound, for anyone who copies a
+/// request.
 fn shown(config: &Config, listen: SocketAddr) -> Settings {
     let mut config = config.clone();
     config.server.listen = listen;
     Settings::from(&config)
 }
 
-/// Counts begin at zero for everything that is configured.
+/// Starts the counters of everything that is configured at zero.
 fn know(metrics: &Metrics, config: &Config) {
     let routing = routing(config);
     let windows = routing
@@ -320,7 +309,7 @@ fn know(metrics: &Metrics, config: &Config) {
     metrics.know(windows, routing.destinations.keys());
 }
 
-/// A tracer, and the task behind it where spans are sent anywhere.
+/// A tracer, and its background task if spans are exported.
 fn trace(
     config: &Config,
     lookup: &Lookup,
@@ -329,7 +318,7 @@ fn trace(
     let Some(settings) = &config.traces else {
         return Ok((Tracer::default(), None));
     };
-    // Connections of its own: a receiver that hangs must not use up those of destinations.
+    // Its own connections: a receiver that hangs must not use up those of destinations.
     let client = Client::new(lookup.clone())?;
     let (tracer, exporting) = Tracer::start(settings, client, metrics.spans().clone())?;
     tracer.know(places(config));
@@ -337,7 +326,7 @@ fn trace(
     Ok((tracer, Some(exporting)))
 }
 
-/// What each destination is.
+/// The span attributes of each destination.
 fn places(config: &Config) -> HashMap<DestinationId, SpanTarget> {
     let destinations = config.destinations.values();
     destinations

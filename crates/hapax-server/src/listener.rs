@@ -1,4 +1,4 @@
-//! A socket that is being served, until it is told to stop.
+//! A socket that is served until it is stopped.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::StartError;
 
-/// A socket and the task behind it.
 pub(super) struct Listener {
     pub(super) address: SocketAddr,
     stop: CancellationToken,

@@ -1,4 +1,4 @@
-//! Another configuration for a service that runs.
+//! Applies a new configuration to a running service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use hapax_ingest::earlier_ids::EarlierIds;
 
 use super::{Server, know, places, shown};
 
-/// How long a reload waits for the store: a signal to stop waits behind it.
+/// How long a reload waits for the store: a stop signal waits behind it.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 impl Server {
-    /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
-    /// while the service runs is left as it is, with a word in the log.
+    /// Applies another configuration. Running requests and attempts finish with the old one; settings that need a
+    /// restart stay as they are, with a warning in the log.
     pub async fn reload(&self, config: Config) {
         let propagation = self.tracer.propagation();
         let targets = targets(&config, &self.client, &self.clock, propagation);
@@ -44,7 +44,7 @@ impl Server {
         know(&self.metrics, &config);
         self.tracer.know(places(&config));
         self.store.reconfigure(&config);
-        // Where it goes comes before who may send: an event must never find a source without its destinations.
+        // Destinations come before sources: an event must never find a source without its destinations.
         self.destinations.reconfigure(targets);
         self.engine.reconfigure(routing(&config));
         self.ingest
@@ -73,8 +73,8 @@ impl Server {
         );
     }
 
-    /// A reload neither fails nor waits because the store does: ids by the rules before are then looked up, which is
-    /// always right.
+    /// A reload neither fails nor blocks because the store does: in that case ids under the previous rules are looked
+    /// up, which is always correct.
     async fn earlier_ids(&self, config: &Config) -> EarlierIds {
         let (now, store) = (self.clock.now(), self.store.backend());
         let read = tokio::time::timeout(STORE_ANSWERS_WITHIN, EarlierIds::read(&*store, config, now));
@@ -86,7 +86,7 @@ impl Server {
     }
 }
 
-/// The keys that differ and are only read at the start.
+/// The keys that differ but are read only at startup.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let compared = [
         ("server.listen", old.server.listen != new.server.listen),

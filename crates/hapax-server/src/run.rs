@@ -1,4 +1,4 @@
-//! `hapax serve` from its start to its end: signals and new secrets reload it, a signal stops it, and systemd is told.
+//! `hapax serve` from start to end: signals and new secrets reload it, a signal stops it, and systemd is notified.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use hapax_config::{Config, ConfigError, Loader};
 use super::secrets::SecretWatch;
 use super::{STOP_LIMIT, Server, StartError, Tuning, signals, supervisor};
 
-/// Serves `config` until a signal ends it; `loader` reads it again.
+/// Serves `config` until a signal stops it; `loader` reads it again.
 pub async fn run(config: Config, loader: Loader) -> Result<(), StartError> {
     let started = std::time::Instant::now();
     let loader = Arc::new(loader);
@@ -64,7 +64,7 @@ pub async fn run(config: Config, loader: Loader) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The one way by which another configuration takes effect.
+/// The only way in which another configuration takes effect.
 async fn reload(server: &Server, loader: &Arc<Loader>, read: fn(&Loader) -> Result<Config, ConfigError>) {
     supervisor::reloading();
     let loader = Arc::clone(loader);
@@ -80,7 +80,7 @@ async fn reload(server: &Server, loader: &Arc<Loader>, read: fn(&Loader) -> Resu
     supervisor::ready();
 }
 
-/// How a port is called.
+/// The URL scheme of a port.
 const fn scheme(is_encrypted: bool) -> &'static str {
     if is_encrypted { "https" } else { "http" }
 }

@@ -1,7 +1,7 @@
-//! Notices when secrets change: files by their content, and commands by running them again.
+//! Watches for changed secrets: files by their content, commands by running them again.
 //!
-//! Content is compared, and not the time of a change: what Kubernetes mounts is swapped by a symlink, and file events get
-//! lost on network file systems.
+//! Contents are compared rather than modification times: Kubernetes swaps mounted files by a symlink, and file events
+//! get lost on network file systems.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use hapax_config::{Loader, SecretOrigin};
 
-/// How often files are looked at.
+/// How often files are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The task that looks. It ends when this is dropped.
+/// The task that watches. It ends when this is dropped.
 pub(super) struct SecretWatch {
     changes: mpsc::Receiver<Vec<SecretOrigin>>,
     task: AbortHandle,
@@ -28,7 +28,7 @@ impl SecretWatch {
         Self { changes, task }
     }
 
-    /// Waits for a change, and says where.
+    /// Waits for a change, and returns its origins.
     pub(super) async fn changed(&mut self) -> Vec<SecretOrigin> {
         match self.changes.recv().await {
             Some(changed) => changed,
@@ -54,7 +54,7 @@ async fn watch(loader: Arc<Loader>, news: mpsc::Sender<Vec<SecretOrigin>>) {
             refreshed = Instant::now();
         }
         let looked = Arc::clone(&loader);
-        // Disks and commands may take long, and must not hold up requests.
+        // Disks and commands may be slow, and must not hold up requests.
         let look = spawn_blocking(move || {
             let mut changed = looked.changed_files();
             if is_due {

@@ -4,16 +4,14 @@ use std::io;
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Read the configuration again.
     Reload,
-    /// End; with the signal's name.
+    /// Stop; with the signal's name.
     Stop(&'static str),
 }
 
-/// Listens for them.
 pub struct Signals {
     hangup: Stream,
     interrupt: Stream,
@@ -37,7 +35,7 @@ impl Signals {
         }
     }
 
-    /// The next one that asks to end: someone does not want to wait.
+    /// Waits for another stop signal: someone does not want to wait.
     pub async fn second_stop(&mut self) {
         while self.next().await == Signal::Reload {}
     }

@@ -1,4 +1,4 @@
-//! Opening and closing the store that the configuration names.
+//! Opens and closes the configured store.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,74 +16,64 @@ use hapax_config::{Config, Encryption, StoreUrl};
 
 /// Batches of accepts in progress at once on a store that many connections write to.
 const ACCEPTS_IN_FLIGHT: usize = 4;
-/// How long one step of a copy may take: it counts whole tables.
+/// How long one step of a migration may take: it counts whole tables.
 const COPY_STEP_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The same on Redis, where no step counts a whole store: as long as a failover and a slow server may take together.
 const COPY_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite says why and what to do.
     #[error("the store {} cannot be opened", path.display())]
     Sqlite {
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: hapax_store_sqlite::OpenError,
     },
-    /// Postgres says why and what to do.
     #[error("the store {place} cannot be opened")]
     Postgres {
-        /// Where it is, without its password.
+        /// The URL without its password.
         place: String,
-        /// Why.
         source: hapax_store_postgres::OpenError,
     },
-    /// Redis says why and what to do.
     #[error("the store {place} cannot be opened")]
     Redis {
-        /// Where it is, without its password.
+        /// The URL without its password.
         place: String,
-        /// Why.
         source: hapax_store_redis::OpenError,
     },
-    /// Its keys are not the configured ones.
+    /// The configured keys do not match the store's.
     #[error("the store {place} cannot be opened")]
     Encryption {
-        /// Where it is, without its password.
+        /// The URL without its password.
         place: String,
-        /// Why.
         source: hapax_seal::OpenError,
     },
-    /// The thread that opens it is gone.
+    /// The thread that opens it has ended.
     #[error("the store {} was not opened: its thread ended", path.display())]
     Aborted {
-        /// The file.
         path: PathBuf,
     },
 }
 
-/// An open store of any kind, behind its keys if it is encrypted.
+/// An open store of any kind, behind its encryption if it has one.
 #[derive(Clone, Debug)]
 pub struct OpenStore {
     kind: Kind,
     sealed: Option<Arc<Sealed>>,
 }
 
-/// A store without its keys.
+/// A store without its encryption.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// A file of this process.
+    /// A file that belongs to this process.
     Sqlite(Arc<SqliteStore>),
-    /// A database for many.
+    /// A database that replicas can share.
     Postgres(Arc<PostgresStore>),
-    /// One Redis server or a cluster, for many.
+    /// One Redis server or a cluster, which replicas can share.
     Redis(Arc<RedisStore>),
 }
 
 impl OpenStore {
-    /// Opens it. What is not there yet is created.
+    /// Opens the store, and creates it if it does not exist.
     pub async fn open(
         url: &StoreUrl,
         encryption: Option<&Encryption>,
@@ -93,7 +83,7 @@ impl OpenStore {
         Self::behind_keys(kind, url, encryption).await
     }
 
-    /// Opens it with what its configuration asks of it.
+    /// Opens the store with the options of its configuration.
     pub(super) async fn open_to_serve(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
         let url = &config.store.url;
         let kind = match url {
@@ -107,7 +97,7 @@ impl OpenStore {
         Self::behind_keys(kind, url, config.store.encryption.as_ref()).await
     }
 
-    /// Opens it to copy from it or into it: with time to count everything, and few connections.
+    /// Opens the store for a migration, as its source or target: with time to count everything, and few connections.
     pub async fn open_to_copy(
         url: &StoreUrl,
         encryption: Option<&Encryption>,
@@ -118,7 +108,7 @@ impl OpenStore {
         Self::behind_keys(kind, url, encryption).await
     }
 
-    /// An encrypted store needs its keys, and only it.
+    /// An encrypted store needs its keys, and any other must not have them.
     async fn behind_keys(
         kind: Kind,
         url: &StoreUrl,
@@ -141,7 +131,7 @@ impl OpenStore {
         }
     }
 
-    /// What the engine works on.
+    /// The store that the engine uses.
     pub fn backend(&self) -> Arc<dyn Backend> {
         match &self.sealed {
             Some(sealed) => Arc::clone(sealed) as Arc<dyn Backend>,
@@ -149,17 +139,17 @@ impl OpenStore {
         }
     }
 
-    /// Its keys' side, if it is encrypted.
+    /// The encryption layer, if the store is encrypted.
     pub const fn sealed(&self) -> Option<&Arc<Sealed>> {
         self.sealed.as_ref()
     }
 
-    /// The store without its keys.
+    /// The store without its encryption.
     pub const fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// Takes over what another configuration asks of the store.
+    /// Applies another configuration's options to the store.
     pub(super) fn reconfigure(&self, config: &Config) {
         match &self.kind {
             Kind::Sqlite(_) | Kind::Postgres(_) => {}
@@ -167,7 +157,7 @@ impl OpenStore {
         }
     }
 
-    /// What works, and promises less than it could: said once, at the start.
+    /// Settings that work but promise less than they could: logged once, at startup.
     pub fn warnings(&self) -> Vec<String> {
         match &self.kind {
             Kind::Sqlite(_) | Kind::Postgres(_) => Vec::new(),
@@ -183,7 +173,7 @@ impl OpenStore {
         }
     }
 
-    /// Writes down what is left and lets go of it.
+    /// Flushes and closes the store.
     pub async fn close(&self) {
         self.kind.close().await;
     }
@@ -250,7 +240,7 @@ impl Kind {
     async fn close(&self) {
         match self {
             Self::Sqlite(store) => store.close().await,
-            // Every answered step is committed; its connections end with the process.
+            // Every acknowledged step is committed; the connections end with the process.
             Self::Postgres(_) | Self::Redis(_) => {}
         }
     }
@@ -266,7 +256,7 @@ async fn redis(url: &StoreUrl, options: hapax_store_redis::Options) -> Result<Ki
     }
 }
 
-/// How many replicas each source waits for; those that wait for none are left out.
+/// How many replicas each source waits for; sources that wait for none are left out.
 fn waits(config: &Config) -> BTreeMap<SourceName, u8> {
     let sources = config.sources.values().filter(|source| source.redis_wait > 0);
     sources
@@ -282,7 +272,7 @@ async fn sqlite(
     let mut options = hapax_store_sqlite::Options::new(Arc::clone(clock));
     options.purpose = purpose;
     let file = path.clone();
-    // It checks the file and may migrate it: nothing for a thread that serves requests.
+    // This checks the file and may migrate it: too slow for a thread that serves requests.
     match tokio::task::spawn_blocking(move || SqliteStore::open(&file, options)).await {
         Ok(Ok(store)) => Ok(Arc::new(store)),
         Ok(Err(source)) => Err(StoreError::Sqlite { path, source }),

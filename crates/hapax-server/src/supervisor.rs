@@ -1,8 +1,8 @@
-//! What systemd is told: ready, reloading, stopping, a line about how it goes, and that the process lives.
+//! Notifies systemd: ready, reloading, stopping, a status line, and the watchdog.
 //!
-//! The sign of life is given by a task of the runtime that serves requests, after it has seen another task run: when
-//! the runtime is stuck, it stops by itself, and systemd starts the process again. It does not depend on the store. A
-//! store that is down is no fault of this process, which a restart would not fix; `/readyz` tells of it.
+//! The watchdog is fed by a task of the runtime that serves requests, after it has seen another task run: when the
+//! runtime is stuck, the task is, too, and systemd restarts the process. It does not depend on the store. A store that
+//! is down is not a fault of this process, and a restart would not fix it; `/readyz` reports it.
 //!
 //! Without systemd (no `NOTIFY_SOCKET`), nothing is sent.
 
@@ -14,17 +14,17 @@ use tokio::task::JoinHandle;
 
 use hapax_telemetry::Meter;
 
-/// Signs of life in the time after which systemd would lose patience.
+/// Watchdog messages per watchdog timeout.
 const SIGNS_IN_TIME: u32 = 3;
-/// How often the line is renewed where no signs of life are asked for.
+/// How often the status line is updated if no watchdog is configured.
 const STATUS_EVERY: Duration = Duration::from_secs(10);
 
-/// Both ports answer.
+/// Both ports accept requests.
 pub(super) fn ready() {
     tell(&[NotifyState::Ready, NotifyState::Status("serving")]);
 }
 
-/// The configuration is read again; [`ready`] follows.
+/// The configuration is being read again; [`ready`] follows.
 pub(super) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
@@ -32,7 +32,7 @@ pub(super) fn reloading() {
     }
 }
 
-/// Nothing new is taken from here on.
+/// Nothing new is accepted from here on.
 pub(super) fn stopping() {
     tell(&[
         NotifyState::Stopping,
@@ -40,7 +40,7 @@ pub(super) fn stopping() {
     ]);
 }
 
-/// Tells that the process lives, and how it goes, for as long as it does.
+/// Feeds the watchdog and updates the status line for as long as the process lives.
 pub(super) fn watch(meter: Arc<dyn Meter>) -> JoinHandle<()> {
     let watchdog = sd_notify::watchdog_enabled();
     let every = watchdog.map_or(STATUS_EVERY, |limit| limit / SIGNS_IN_TIME);
@@ -51,7 +51,7 @@ pub(super) fn watch(meter: Arc<dyn Meter>) -> JoinHandle<()> {
     })
 }
 
-/// Gives a sign again and again, each after another task of the runtime has run.
+/// Calls `sign` periodically, each time after another task of the runtime has run.
 fn give_signs(every: Duration, sign: impl Fn() + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(async move {
         loop {
@@ -120,7 +120,7 @@ mod tests {
         signs.recv_timeout(PATIENCE).expect("it gives signs again");
     }
 
-    /// Blocks a worker as a deadlock does, until the door is dropped.
+    /// Blocks a worker as a deadlock does, until the returned sender is dropped.
     fn block_a_worker(stuck: std::sync::mpsc::Sender<()>) -> std::sync::mpsc::Sender<()> {
         let (door, closed) = channel::<()>();
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Certificates that change while the service runs: looked for every few seconds, and at a SIGHUP.
+//! Certificates that change while the service runs: checked every few seconds, and on SIGHUP.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use hapax_telemetry::Metrics;
 
 use super::StartError;
 
-/// How often the files are read: what renews them does so days before the old certificate expires.
+/// How often the files are read. Certificates are renewed days before the old one expires.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// What stands in front of both ports, and the task that keeps it up to date.
+/// TLS of both ports.
 pub(super) struct Fronts {
     pub(super) ingest: Front,
     pub(super) admin: Front,
@@ -34,7 +34,7 @@ impl Fronts {
         })
     }
 
-    /// Looks at the files now and then, until it is dropped.
+    /// Checks the files periodically until the result is dropped.
     pub(super) fn watch(&self) -> Watching {
         let both = self.tls();
         Watching(tokio::spawn(async move {
@@ -50,7 +50,7 @@ impl Fronts {
         }))
     }
 
-    /// Takes over another configuration, and what is in the files now.
+    /// Applies another configuration, and the current content of the files.
     pub(super) async fn reconfigure(&self, server: &config::Server) {
         self.ingest.proxies.replace(server.trusted_proxies.clone());
         refresh(self.tls()).await;
@@ -67,7 +67,7 @@ impl Fronts {
     }
 }
 
-/// Reading may take as long as a mount takes to answer, so no worker of the runtime waits for it.
+/// Reading may take as long as a mount takes to respond, so no worker of the runtime waits for it.
 async fn refresh(both: Vec<(&'static str, Tls)>) {
     let looked = tokio::task::spawn_blocking(move || {
         for (key, tls) in both {
@@ -82,11 +82,11 @@ async fn refresh(both: Vec<(&'static str, Tls)>) {
             }
         }
     });
-    // It fails only if it panicked, which is logged.
+    // This fails only if the task panicked, which is logged.
     let _ = looked.await;
 }
 
-/// The task that looks at the files.
+/// The task that checks the files.
 pub(super) struct Watching(JoinHandle<()>);
 
 impl Drop for Watching {

@@ -9,21 +9,19 @@ use tokio_util::sync::CancellationToken;
 
 use hapax_telemetry::Metrics;
 
-/// How often it is written; a crash forgets at most so much.
+/// How often it is written; a crash loses at most this much.
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// How long a write may take; then it is tried again with the next.
+/// How long a write may take; then it is retried with the next one.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Rows in one write.
+/// The most rows in one write.
 const ROWS_MAX: usize = 500;
 
-/// The loop that writes.
 pub(super) struct Writer {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Writer {
-    /// Starts it.
     pub(super) fn start(store: Arc<dyn Backend>, metrics: Arc<Metrics>) -> Self {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
@@ -40,7 +38,7 @@ impl Writer {
         Self { stop, task }
     }
 
-    /// Writes what is left and ends.
+    /// Writes the remaining rows and ends.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         // It fails only if the loop panicked; then there is nothing left to wait for.

@@ -1,4 +1,4 @@
-//! What tests may set of a service, besides its configuration.
+//! Settings of a service outside its configuration, for tests.
 
 use std::sync::Arc;
 
@@ -10,23 +10,21 @@ use hapax_ingest as ingest;
 use hapax_listen as listen;
 use hapax_outbound::lookup::Lookup;
 
-/// What may be set besides the configuration; tests tighten it.
+/// Settings outside the configuration; tests tighten them.
 #[derive(Clone)]
 pub struct Tuning {
-    /// Time.
     pub clock: Arc<dyn Clock>,
     /// Of the ingest listener's connections.
     pub listen: listen::Limits,
-    /// Of each delivery.
+    /// Of each webhook request.
     pub ingest: ingest::Limits,
-    /// Of the engine.
     pub engine: hapax_engine::Limits,
-    /// How destinations' names are looked up.
+    /// How the names of destinations are resolved.
     pub lookup: Lookup,
 }
 
 impl Tuning {
-    /// As a configuration has it.
+    /// The values that a configuration implies.
     pub fn of(config: &Config) -> Self {
         Self::within(config.server.limits)
     }
@@ -57,7 +55,7 @@ fn clock() -> Arc<dyn Clock> {
     Arc::new(hapax_core::SystemClock::default())
 }
 
-/// A clock that a fault suite may move.
+/// A clock that a fault suite may set.
 #[cfg(feature = "fail-points")]
 fn clock() -> Arc<dyn Clock> {
     Arc::new(hapax_fail_points::MovableClock::default())

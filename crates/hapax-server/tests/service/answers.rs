@@ -1,4 +1,4 @@
-//! Every row of the table of answers that exists so far. Every delivery is made twice.
+//! Every row of the response table that exists so far. Every delivery is made twice.
 
 use hapax_ingest as ingest;
 use hapax_server::Tuning;
@@ -64,7 +64,7 @@ async fn what_is_not_proven_is_401_with_the_reason() {
                 .is_problem(401, code);
         }
     }
-    // Nothing of that claimed the id.
+    // None of these claimed the id.
     assert_eq!(site.stripe("evt_1").await.json()["status"], "accepted");
 }
 

@@ -1,4 +1,4 @@
-//! Requests that carry several events, and answers that a sender insists on. Every batch is delivered twice.
+//! Requests that carry several events, and responses that a provider insists on. Every batch is delivered twice.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Deliveries by GET: taken from senders that make them, and from no one else.
+//! Deliveries by GET: accepted from providers that use them, and from no one else.
 
 use std::path::Path;
 
@@ -60,7 +60,7 @@ async fn a_callback_by_get_arrives_once_with_its_query_as_a_form() {
         seen.headers["hapax-event-id"],
         "SM00000000000000000000000000000abc:delivered"
     );
-    // What is changed is not signed, and what is not signed is no delivery.
+    // The change is not covered by the signature, so it is not a delivery.
     let changed = path.replace("delivered", "failed");
     assert_eq!(get(&server, &changed, &callback.headers).await.status, 401);
     assert_eq!(get(&server, path, &[]).await.status, 401);

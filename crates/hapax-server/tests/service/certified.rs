@@ -50,7 +50,7 @@ impl Files {
         .await
     }
 
-    /// A connection from an address of this machine, by this protocol.
+    /// A connection from a local address, with this protocol.
     pub(super) async fn connect(&self, site: &Site, from: &str, protocol: &str) -> TlsStream<TcpStream> {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(format!("{from}:0").parse().unwrap()).unwrap();

@@ -26,7 +26,7 @@ async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> At
     let destinations = Destinations::new(targets);
     let first = destinations.deliver(delivery).await;
     let second = destinations.deliver(delivery).await;
-    // What it printed may differ: its two streams are read side by side.
+    // The output may differ: the two streams are read concurrently.
     assert_eq!((&first.reply, first.status), (&second.reply, second.status));
     first
 }
@@ -129,7 +129,7 @@ async fn a_command_that_takes_too_long_is_killed_with_what_it_started() {
     assert_eq!(class(&answer), ErrorClass::Timeout);
     assert_eq!(answer.excerpt, "begun\n");
     for pid in std::fs::read_to_string(&pids).unwrap().lines() {
-        // The kill is sent before the answer; the process is gone once the system has done it.
+        // The kill is sent before the result; the process is gone once the system has acted on it.
         let deadline = Instant::now() + Duration::from_secs(10);
         while is_running(pid) {
             assert!(Instant::now() < deadline, "{pid} still runs");
@@ -140,7 +140,7 @@ async fn a_command_that_takes_too_long_is_killed_with_what_it_started() {
 
 fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    // A zombie that no one has waited for runs no more.
+    // A zombie that has not been reaped no longer runs.
     let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
     matches!(state, Some(state) if state != 'Z')
 }

@@ -1,4 +1,5 @@
-//! A day of traffic in a minute: a clock that the test moves, real deliveries, and a storm of retries in the afternoon.
+//! A day of traffic in a minute: a clock that the test controls, real deliveries, and a storm of retries in the
+//! afternoon.
 
 pub(super) mod clock;
 mod traffic;
@@ -13,14 +14,14 @@ use super::wire::Sink;
 use clock::DayClock;
 use traffic::Traffic;
 
-/// How often alerts are judged, and so how far the clock moves at a time.
+/// How often alerts are evaluated, and so how far the clock moves at a time.
 const STEP: Duration = Duration::from_secs(10);
 const STEPS: u64 = 24 * 360;
 /// The storm begins at two in the afternoon and lasts five minutes.
 const STORM: std::ops::Range<u64> = 14 * 360..14 * 360 + 30;
-/// In which an alert has to fire.
+/// The time within which an alert has to fire.
 const WINDOW: Duration = Duration::from_secs(600);
-/// Traffic is gathered at least this often, so that no minute is dropped before it is.
+/// Traffic is collected at least this often, so that no minute is dropped before it is.
 const GATHER_EVERY: u64 = 180;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! From a webhook to its destination, through everything. Every delivery is made twice and arrives once.
+//! From a webhook to its destination, through the whole service. Every delivery is made twice and arrives once.
 
 use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 

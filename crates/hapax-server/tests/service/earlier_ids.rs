@@ -1,4 +1,4 @@
-//! An upgrade that changes the rule of a source's ids: what came before it is known after it, for one ledger window.
+//! An upgrade that changes how a source's ids are read: earlier events are still recognised, for one ledger window.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::wire::{Sink, post};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// By the rule of the old release.
+/// With the id rule of the old release.
 fn old_release(folder: &Path, sink: &Sink, window: &str) -> Config {
     let text = format!(
         "[sources.shop]\nverify = {{ scheme = \"hmac-sha256\", header = \"x-signature\" }}\nevent_id = \"body:/id\"\n\
@@ -26,7 +26,7 @@ fn old_release(folder: &Path, sink: &Sink, window: &str) -> Config {
     configuration(folder, &text)
 }
 
-/// By that of the new one, where the kind is a part of the id.
+/// With the id rule of the new release, where the kind is part of the id.
 fn new_release(folder: &Path, sink: &Sink, window: &str) -> Config {
     let mut config = old_release(folder, sink, window);
     let source = config.sources.get_mut("shop").unwrap();
@@ -50,7 +50,7 @@ async fn start(config: Config, clock: &Arc<DayClock>) -> Server {
     Server::start(config, tuning).await.unwrap()
 }
 
-/// Delivers an event; what it was, and under which id.
+/// Delivers an event; returns its status and its id.
 async fn deliver(server: &Server, id: &str, kind: &str) -> (String, String) {
     let body = format!(r#"{{"id":"{id}","kind":"{kind}"}}"#);
     let headers = inhouse_headers(body.as_bytes());
@@ -90,14 +90,14 @@ async fn retries_of_what_came_before_an_upgrade_are_duplicates_for_one_ledger_wi
     }
     new.stop().await;
 
-    // A restart begins no other window, and a reload neither.
+    // Neither a restart nor a reload starts another window.
     clock.advance(20 * DAY);
     let new = start(config(), &clock).await;
     assert_eq!(deliver(&new, "a", "paid").await, told("duplicate", "a"));
     clock.advance(9 * DAY);
     new.reload(config()).await;
     assert_eq!(deliver(&new, "a", "paid").await, told("duplicate", "a"));
-    // The ledger still has the old id, and no one asks for it any more.
+    // The ledger still has the old id, but it is no longer looked up.
     clock.advance(2 * DAY);
     for status in ["accepted", "duplicate"] {
         assert_eq!(deliver(&new, "a", "paid").await, told(status, "a:paid"));

@@ -1,4 +1,4 @@
-//! The limits of `limits.rs` hold by TLS as well, for HTTP/1.1 and HTTP/2. Every delivery is made twice.
+//! The limits of `limits.rs` also apply over TLS, for HTTP/1.1 and HTTP/2. Every delivery is made twice.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use hapax_testkit::frames::{
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
 const HERE: &str = "127.0.0.1";
-/// Requests at the same time on one connection.
+/// The most concurrent requests on one connection.
 const STREAMS_MAX: u32 = 128;
 
 async fn wire(files: &Files, site: &Site, from: &str) -> Wire {
@@ -38,7 +38,7 @@ async fn still_works(files: &Files, site: &Site, from: &str) {
     }
 }
 
-/// Headers that only a body could prove.
+/// Headers that can only be verified with a body.
 fn unproven() -> Vec<u8> {
     head(&[("stripe-signature".to_owned(), "t=1,v1=00".to_owned())])
 }
@@ -91,7 +91,7 @@ async fn a_handshake_that_trickles_is_closed_in_time() {
     for _ in 0..2 {
         let begun = Instant::now();
         let mut slow = Wire::open(site.server.ingest_address()).await;
-        // The beginning of a record that is never whole.
+        // The beginning of a record that is never completed.
         slow.say(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01]).await;
         slow.hear_out().await;
         assert!(begun.elapsed() < PATIENCE / 4, "{:?}", begun.elapsed());
@@ -125,7 +125,7 @@ async fn a_head_by_http2_that_does_not_end_ends_the_connection() {
         slow.say(HEADERS, 0, 1, &unproven()).await.unwrap();
         timeout(PATIENCE, slow.hear_out()).await.unwrap();
     }
-    // Also while its bytes keep coming.
+    // Also while its bytes keep arriving.
     let mut slow = frames(&files, &site).await;
     slow.say(HEADERS, 0, 1, &unproven()).await.unwrap();
     let trickling = async {
@@ -180,7 +180,7 @@ async fn one_peer_has_no_more_requests_by_http2_than_connections() {
     drop(many);
     let mut freed = frames(&files, &site).await;
     let begun = Instant::now();
-    // Once the service has noticed that they are gone.
+    // Until the service has noticed that they are gone.
     for stream in (1..).step_by(2) {
         freed.say(HEADERS, END_HEADERS, stream, &head(&[])).await.unwrap();
         hear(&mut freed, HEADERS).await;

@@ -1,5 +1,5 @@
-//! A sender that hands over its secret: taken only while a registration is open, used by every replica and after a
-//! restart.
+//! A provider that sends its secret in a handshake: accepted only while a registration is open, used by every replica
+//! and after a restart.
 
 use hapax_server::{Server, Tuning};
 
@@ -41,7 +41,7 @@ async fn a_secret_is_taken_only_while_a_registration_is_open_and_only_once() {
     let taken = hand_over(server, HANDED).await;
     assert_eq!(taken.status, 200);
     assert_eq!(taken.header("x-hook-secret").as_deref(), Some(HANDED));
-    // The next one is someone else's.
+    // The next one comes from someone else.
     hand_over(server, "intruder")
         .await
         .is_problem(403, "handshake_refused");
@@ -97,9 +97,9 @@ async fn what_one_replica_is_handed_another_verifies_with() {
         Server::start(config, Tuning::default()).await.unwrap()
     };
     let (one, other) = (start().await, start().await);
-    // A stranger makes the first replica look for secrets just before there is one.
+    // An unauthenticated request makes the first replica look for secrets just before there is one.
     assert_eq!(deliver(&one, "no-secret-of-anybody").await.status, 401);
-    // The registration is opened on one replica and taken on the other.
+    // The registration is opened on one replica and used on the other.
     assert_eq!(register(&one, "asana", "").await.status, 200);
     assert_eq!(hand_over(&other, HANDED).await.status, 200);
     hand_over(&one, HANDED).await.is_problem(403, "handshake_refused");

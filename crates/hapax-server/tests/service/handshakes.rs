@@ -1,4 +1,4 @@
-//! What senders want answered before they deliver anything, through the real listener. Each asks twice.
+//! Handshakes that providers require before they deliver anything, through the real listener. Each is made twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -42,11 +42,11 @@ async fn a_look_at_the_url_is_answered_only_where_the_sender_looks() {
     for _ in 0..2 {
         assert_eq!(look(&site, "/in/intercom", Vec::new()).await, "200");
     }
-    // A signature does not make a delivery of it.
+    // A signature does not turn it into a delivery.
     assert_eq!(look(&site, "/in/stripe", stripe_headers(b"")).await, "405");
 }
 
-/// The status of a HEAD, which never has a body.
+/// The status of a HEAD request, whose response never has a body.
 async fn look(site: &Site, path: &str, mut headers: Vec<(String, String)>) -> String {
     headers.push(("connection".to_owned(), "close".to_owned()));
     let mut wire = Wire::open(site.server.ingest_address()).await;
@@ -55,7 +55,7 @@ async fn look(site: &Site, path: &str, mut headers: Vec<(String, String)>) -> St
     answer.split(' ').nth(1).unwrap().to_owned()
 }
 
-/// A message of SNS that asks to have a subscription confirmed, and a verifier for it.
+/// An SNS message that asks to confirm a subscription, and a verifier for it.
 fn sns_confirmation() -> (Delivery, Verifier) {
     let sns = catalogue::get("aws-sns").unwrap();
     let (pair, options) = (generate_secret(sns, &[7; 32]), sns.sample_options());

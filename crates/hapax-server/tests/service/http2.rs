@@ -1,4 +1,4 @@
-//! HTTP/2 by TLS keeps the same limits: several requests share a connection, and none can hold it for ever.
+//! HTTP/2 over TLS has the same limits: several requests share a connection, and none can hold it forever.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const SHORT: Duration = Duration::from_millis(200);
 
 type Body = BoxBody<Bytes, std::io::Error>;
 
-/// A connection, and the task that ends with it.
+/// A connection, and the task that drives it.
 async fn connect(files: &Files, site: &Site) -> (SendRequest<Body>, JoinHandle<hyper::Result<()>>) {
     let stream = files.connect(site, "127.0.0.1", "h2").await;
     let (sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
@@ -114,7 +114,7 @@ async fn a_connection_without_requests_or_without_a_handshake_is_closed() {
     let (_sender, connection) = connect(&files, &site).await;
     let mut silent = TcpStream::connect(site.server.ingest_address()).await.unwrap();
     let mut half = TcpStream::connect(site.server.ingest_address()).await.unwrap();
-    // The head of a record that never comes.
+    // The head of a record that never arrives.
     half.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00]).await.unwrap();
     let closed = async {
         let _ = connection.await.unwrap();

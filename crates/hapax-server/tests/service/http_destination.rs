@@ -1,4 +1,4 @@
-//! The `http` destination by itself. Every attempt is made twice.
+//! The `http` destination on its own. Every attempt is made twice.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -181,7 +181,7 @@ async fn an_excerpt_is_bounded_and_text_whatever_came() {
     assert_eq!(answer.excerpt.chars().count(), 1024);
 }
 
-/// A server that answers every request with these bytes and then says nothing more.
+/// A server that answers every request with these bytes and then stays silent.
 async fn mute_after(bytes: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

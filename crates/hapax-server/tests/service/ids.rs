@@ -1,4 +1,4 @@
-//! Ids that are missing, empty, long, or no text at all. Every delivery is made twice.
+//! Ids that are missing, empty, long, or not text at all. Every delivery is made twice.
 
 use super::site::{INHOUSE, SECRET, Site, admin, inhouse_headers, signed, stripe_headers};
 use super::wire::{Reply, Wire};

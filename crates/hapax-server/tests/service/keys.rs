@@ -1,4 +1,4 @@
-//! Keys that senders publish: fetched from a real server on this machine, once, and never from anywhere else.
+//! Keys that providers publish: fetched from a real server on this machine, once, and never from anywhere else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use hapax_testkit::certificate::certificate_of;
 
 const DELIVERIES: usize = 20;
 
-/// What the key server answers.
+/// The key server's response.
 type Mood = Arc<Mutex<(StatusCode, Vec<u8>)>>;
 
-/// A service whose only source has keys that are fetched, and the server that has them.
+/// A service with one source, whose keys are fetched, and the server that publishes them.
 struct KeySite {
     site: Site,
     keys: Sink,
@@ -30,7 +30,7 @@ struct KeySite {
 }
 
 impl KeySite {
-    /// The source is named as its provider, and has no secret.
+    /// The source has its provider's name and no secret.
     async fn start(source: &str, status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
         Self::tuned(source, status, body, Tuning::default()).await
     }
@@ -89,7 +89,7 @@ const CERTIFICATE: &str = "SimpleNotificationService-0123456789abcdef0123456789a
 
 const TOPIC: &str = "arn:aws:sns:us-east-1:123456789012:MyTopic";
 
-/// SNS, and the certificate of its key.
+/// An SNS signer, and the certificate of its key.
 fn sns() -> (ProviderSigner, String) {
     let sns = catalogue::get("aws-sns").unwrap();
     let pair = generate_secret(sns, &[7; 32]);
@@ -99,7 +99,7 @@ fn sns() -> (ProviderSigner, String) {
     (signer, certificate_of("sns.amazonaws.com", &pair.verifying))
 }
 
-/// A service for SNS whose clock the test moves.
+/// A service for SNS whose clock the test controls.
 struct SnsDay {
     keys: KeySite,
     signer: ProviderSigner,
@@ -212,7 +212,7 @@ async fn without_its_key_a_delivery_is_503_and_accepted_once_the_key_is_there() 
     assert!(refused.header("retry-after").is_some(), "{refused:?}");
     site.answers(StatusCode::OK, plaid_answer(&pair));
     assert_eq!(site.deliver(&delivery).await.json()["status"], "accepted");
-    // Plaid has no ids: what comes again is an event of its own.
+    // Plaid has no ids: a repeated delivery is a separate event.
     assert_eq!(site.deliver(&delivery).await.json()["status"], "accepted");
 }
 

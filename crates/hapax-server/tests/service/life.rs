@@ -63,7 +63,7 @@ async fn a_delivery_that_runs_is_finished_before_the_end() {
     for _ in 0..2 {
         wire.post("/in/stripe", &stripe_headers(BODY), BODY).await;
     }
-    // What has not begun is given back, and begins after the next start.
+    // Attempts that have not begun are returned, and begin after the next start.
     sink.next().await;
     server.stop().await;
     assert_eq!(sink.rest().len(), 0);

@@ -1,4 +1,5 @@
-//! Whoever is too slow, too large or too many is cut off, and no one else notices. Every delivery is made twice.
+//! Clients that are too slow, too large or too many are cut off, and no other client notices. Every delivery is made
+//! twice.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ pub(super) fn impatient() -> Tuning {
     }
 }
 
-/// A beginning that only its body could complete.
+/// The beginning of a request that can only be verified with its body.
 pub(super) const UNPROVEN: &str = "POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n";
 
 async fn still_works(site: &Site) {
@@ -80,7 +81,7 @@ async fn a_body_below_the_least_rate_is_cut_off_long_before_its_time() {
         let mut wire = Wire::open(site.server.ingest_address()).await;
         wire.say(format!("{UNPROVEN}content-length: 60000\r\n\r\n").as_bytes())
             .await;
-        // Much at first is no excuse.
+        // A fast start is no excuse.
         wire.say(&vec![b'x'; 30_000]).await;
         let reply = wire.hear().await;
         reply.is_problem(408, "body_timeout");
@@ -167,7 +168,7 @@ async fn a_connection_that_was_used_is_kept_for_as_long_as_is_configured() {
         let mut used = Wire::open(server.ingest_address()).await;
         used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
         if is_kept {
-            // Well beyond the time that a first head may take.
+            // Well beyond the time limit for a first head.
             tokio::time::timeout(4 * SHORT, used.hear_out())
                 .await
                 .unwrap_err();
@@ -252,7 +253,7 @@ async fn one_connection_too_many_is_told_so() {
     third.is_problem(503, "overloaded");
     assert_eq!(third.header("retry-after").as_deref(), Some("1"));
     drop(first);
-    // The place is free once the service has noticed; until then one is told to come again.
+    // The slot is free once the service has noticed; until then clients are told to retry.
     let mut status = 503;
     while status == 503 {
         status = post(address, "/in/stripe", &stripe_headers(BODY), BODY)

@@ -1,4 +1,4 @@
-//! The pages of the dashboard, as a browser without a script gets them from a real service. Every event is delivered
+//! The pages of the dashboard, as a browser without JavaScript gets them from a real service. Every event is delivered
 //! twice.
 
 mod dead;

@@ -1,5 +1,5 @@
-//! PayPal, whose signature covers a checksum of the body: forged bodies are refused, on every replica and after a restart,
-//! and PayPal itself is asked where that is wanted. The PayPal here is a real server on this machine.
+//! PayPal, whose signature covers a checksum of the body: forged bodies are refused, on every replica and after a
+//! restart, and PayPal itself is asked if so configured. PayPal is played by a real server on this machine.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ const CERTIFICATE: &str = "/api.paypal.com/v1/notifications/certs/CERT-00000000-
 const TOKEN: &str = "/api-m.sandbox.paypal.com/v1/oauth2/token";
 const VERIFICATION: &str = "/api-m.sandbox.paypal.com/v1/notifications/verify-webhook-signature";
 
-/// A PayPal with its key.
+/// A PayPal server with its key.
 struct Paypal {
     pair: SecretPair,
     calls: Sink,
-    /// What it answers when it is asked about a transmission.
+    /// Its response when it is asked about a transmission.
     says: Arc<Mutex<(StatusCode, &'static str)>>,
 }
 
@@ -92,7 +92,7 @@ impl Paypal {
         *self.says.lock() = (status, word);
     }
 
-    /// What was asked since the last time.
+    /// The requests since the last call.
     fn asked(&mut self) -> Vec<Seen> {
         self.calls.rest()
     }
@@ -130,7 +130,7 @@ async fn a_certificate_is_fetched_once_and_a_transmission_is_accepted_once() {
     assert_eq!(asked, [CERTIFICATE]);
 }
 
-/// The forged body has the genuine one's checksum, so that its signature is right.
+/// The forged body has the checksum of the genuine one, so its signature is valid.
 #[tokio::test]
 async fn another_body_under_a_signature_is_refused_also_after_a_restart() {
     let paypal = Paypal::start().await;
@@ -153,7 +153,7 @@ async fn another_body_under_a_signature_is_refused_also_after_a_restart() {
         .await
         .is_problem(401, "transmission_reused");
     assert_eq!(deliver(&server, &genuine).await.json()["status"], "duplicate");
-    // PayPal sends the same event as another transmission, and another event.
+    // PayPal sends the same event as another transmission, and then another event.
     let again = paypal.sign("2", &genuine.body);
     assert_eq!(deliver(&server, &again).await.json()["status"], "duplicate");
     let next = paypal.sign("3", &forged.body);
@@ -241,10 +241,10 @@ async fn what_paypal_disowns_is_refused_and_what_it_cannot_say_now_is_503() {
     paypal.says(StatusCode::OK, "SUCCESS");
     assert_eq!(deliver(&server, &delivery).await.json()["status"], "accepted");
     assert_eq!(deliver(&server, &delivery).await.json()["status"], "duplicate");
-    // The token that was not accepted was asked for again, and nothing else.
+    // Only the token that was not accepted was requested again.
     let asked: Vec<String> = paypal.asked().into_iter().map(|seen| seen.path).collect();
     assert_eq!(asked, [TOKEN, VERIFICATION]);
-    // No one is asked about a signature that is not right.
+    // PayPal is not asked about an invalid signature.
     let mut wrong = paypal.sign("3", &event("WH-3", "20.00"));
     wrong.body.push(b' ');
     deliver(&server, &wrong)
@@ -258,11 +258,11 @@ fn base64(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-/// Characters at the end of a body that are free: each has four bits that stay a plain letter.
+/// Free characters at the end of a body: four bits of each can change without leaving the letters.
 const FREE_CHARACTERS: usize = 16;
 
-/// The body with other letters in its filler, so that it has the checksum of another. A checksum is linear: each bit of
-/// the filler changes it in one way, and the ways that are needed are found as in any system of equations.
+/// The body with other letters in its filler, so that it has the checksum of another body. A checksum is linear: each
+/// bit of the filler changes it in a fixed way, and the bits to flip are the solution of a system of linear equations.
 fn with_checksum_of(other: &[u8], mut body: Vec<u8>) -> Vec<u8> {
     let filler = body.len() - 2 - FREE_CHARACTERS;
     let start = crc32(&body);

@@ -1,4 +1,4 @@
-//! Behind a trusted proxy, limits go by the client and not by the proxy. Every delivery is made twice.
+//! Behind a trusted proxy, limits apply to the client and not to the proxy. Every delivery is made twice.
 
 use hapax_listen as listen;
 use hapax_server::{Server, Tuning};
@@ -39,7 +39,7 @@ async fn a_client_that_holds_requests_open_takes_only_its_own_share() {
             "{UNPROVEN}x-forwarded-for: 203.0.113.7\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n"
         );
         wire.say(beginning.as_bytes()).await;
-        // Its body is waited for, so it is counted.
+        // The service waits for its body, so it is counted.
         assert_eq!(wire.hear().await.status, 100);
         held.push(wire);
     }
@@ -49,7 +49,7 @@ async fn a_client_that_holds_requests_open_takes_only_its_own_share() {
     for status in ["accepted", "duplicate"] {
         assert_eq!(deliver(&site, "203.0.113.8").await.json()["status"], status);
     }
-    // From elsewhere the header counts for nothing, and the address for itself.
+    // From an untrusted address the header is ignored, and only the address counts.
     let mut stranger = Wire::open_from("127.0.0.2", site.server.ingest_address()).await;
     let forged = [("x-forwarded-for".to_owned(), "203.0.113.7".to_owned())];
     let reply = stranger.post("/in/stripe", &forged, BODY).await;
@@ -67,7 +67,7 @@ async fn the_connections_of_a_trusted_proxy_are_not_those_of_one_peer() {
     for status in ["accepted", "duplicate"] {
         assert_eq!(deliver(&site, "203.0.113.7").await.json()["status"], status);
     }
-    // After a reload without it, it is a peer like any other.
+    // After a reload without the setting, the proxy is a peer like any other.
     site.reload(STRIPE).await;
     for _ in 0..CLIENTS_MAX {
         idle.push(Wire::open(address).await);

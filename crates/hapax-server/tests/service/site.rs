@@ -1,4 +1,4 @@
-//! A service under test, and deliveries that are signed as their provider signs them.
+//! A service under test, and deliveries signed as their provider signs them.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,14 +15,14 @@ pub(super) const OTHER_SECRET: &str = "whsec_YW5vdGhlciBzZWNyZXQgb2YgdGVzdHM=";
 
 const STATE_KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// A service with a store of its own.
+/// A service with its own store.
 pub(super) struct Site {
     pub(super) server: Server,
     pub(super) dir: tempfile::TempDir,
 }
 
 impl Site {
-    /// With the source `stripe` and whatever `more` says.
+    /// With the source `stripe` and the configuration in `more`.
     pub(super) async fn start(more: &str) -> Self {
         Self::tuned(more, Tuning::default()).await
     }
@@ -58,7 +58,7 @@ provider = \"stripe\"
 secrets = [\"env:SECRET\"]
 ";
 
-/// A source whose ids are in a header.
+/// A source with ids in a header.
 pub(super) const INHOUSE: &str = "
 [sources.inhouse]
 verify = { scheme = \"hmac-sha256\", header = \"x-signature\" }
@@ -100,7 +100,7 @@ pub(super) fn stripe_headers_with(secret: &str, at: i64, body: &[u8]) -> Vec<(St
         .sign("", at, "POST", "", body)
 }
 
-/// A request to the admin API, as from this machine.
+/// A request to the admin API, from this machine.
 pub(super) async fn admin(server: &Server, method: &str, path: &str, body: &str) -> Reply {
     let asked = String::from_utf8(wire::request(method, path, &[], body.as_bytes())).unwrap();
     let mut wire = Wire::open(server.admin_address()).await;

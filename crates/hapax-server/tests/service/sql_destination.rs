@@ -57,7 +57,7 @@ async fn an_event_is_applied_once_however_often_it_is_delivered() {
             target.number("select balance from accounts where id = 'a'").await,
             1
         );
-        // Deliberately again: the next generation.
+        // A forced replay: the next generation.
         let forced = Leased {
             generation: Generation(1),
             ..one
@@ -76,7 +76,7 @@ async fn an_event_is_applied_once_however_often_it_is_delivered() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_at_the_same_moment_are_applied_once() {
     for target in Target::both(ACCOUNTS).await {
-        // Two destinations of the same name: as on two replicas.
+        // Two destinations of the same name, as on two replicas.
         let replicas = [target.destination(PLUS_ONE), target.destination(PLUS_ONE)];
         let events: Vec<Leased> = (0..40)
             .map(|number| event(&format!("evt_{number}"), r#"{"account":"b"}"#))
@@ -188,7 +188,7 @@ async fn one_that_the_database_refuses_does_not_harm_its_neighbours_and_leaves_n
             target.number("select balance from accounts where id = 'a'").await,
             20
         );
-        // The first statement of the refused one is undone too.
+        // The first statement of the refused event is undone, too.
         assert_eq!(
             target.number("select balance from accounts where id = 'b'").await,
             20
@@ -220,7 +220,7 @@ async fn statements_of_events_that_share_a_transaction_do_not_mix() {
                 "{answers:?}"
             );
         }
-        // Each event has seen its own number: no two the same, none left out.
+        // Each event saw its own number: none twice, none missing.
         assert_eq!(target.number("select count(distinct n) from seen").await, 40);
         assert_eq!(target.number("select max(n) from seen").await, 40);
     }
@@ -353,7 +353,7 @@ async fn a_connection_that_was_cut_is_made_again() {
         let event = event(&format!("evt_{number}"), r#"{"account":"a"}"#);
         target.cut_connections().await;
         let mut done = 0;
-        // The first attempt may find the connection cut; the engine would try again.
+        // The first attempt may find the connection broken; the engine would retry.
         for _ in 0..3 {
             done += i32::from(sql.deliver(&event).await.reply == Reply::Done);
         }

@@ -1,5 +1,5 @@
-//! A refusal reaches a client that sends its whole request before it listens, and no one can make a nuisance of that.
-//! Every delivery is made twice.
+//! A refusal reaches a client that sends its whole request before it reads, and clients cannot abuse that. Every
+//! delivery is made twice.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use hapax_server::Tuning;
 use super::site::{Site, stripe_headers};
 use super::wire::{Reply, Wire, request};
 
-/// A beginning that only its body could complete.
+/// The beginning of a request that can only be verified with its body.
 const UNPROVEN: &str = "POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n";
 const SHORT: Duration = Duration::from_millis(150);
 const LARGE: usize = 6 << 20;
-/// What happens to be right by chance is not right twenty times.
+/// A result that is right by chance is not right twenty times.
 const TIMES: usize = 20;
 
 async fn still_works(site: &Site) {
@@ -22,13 +22,13 @@ async fn still_works(site: &Site) {
     assert_eq!(site.stripe("evt_after").await.json()["status"], "duplicate");
 }
 
-/// A request with a body over the limit; the admin port wants to be called by its own name.
+/// A request with a body over the limit; the admin port requires its own host name.
 fn large(method: &str, path: &str) -> Vec<u8> {
     let head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {LARGE}\r\n\r\n");
     [head.as_bytes(), &vec![b'x'; LARGE]].concat()
 }
 
-/// Says it all, and only then listens.
+/// Writes everything, and only then reads.
 async fn refused(address: std::net::SocketAddr, bytes: &[u8]) -> Reply {
     let mut wire = Wire::open(address).await;
     wire.say(bytes).await;

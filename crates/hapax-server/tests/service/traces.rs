@@ -1,4 +1,4 @@
-//! Traces, as a receiver of OTLP sees them. Every event is delivered twice.
+//! Traces, as an OTLP receiver sees them. Every event is delivered twice.
 
 mod collector;
 mod trouble;
@@ -25,7 +25,7 @@ fn traced(collector: &str, url: &str, more: &str) -> String {
     )
 }
 
-/// The same event twice, with these headers besides its signature.
+/// The same event twice, with these headers in addition to its signature.
 async fn deliver_twice(site: &Site, id: &str, more: &[(&str, &str)]) -> String {
     let body = format!(r#"{{"id":"{id}","type":"invoice.paid","note":"hunter2"}}"#);
     let mut headers = stripe_headers(body.as_bytes());
@@ -208,7 +208,7 @@ async fn a_row_of_an_outbox_is_traced_from_its_writers_span() {
          VALUES ('http', '{}?token=hunter2', '{{\"traceparent\": \"{SENDER}\"}}', 'hunter2', 'row-1');",
         app.url()
     );
-    // Written twice, as an application that was not sure would.
+    // Written twice, as by an application that was not sure.
     rows.execute_batch(&insert).unwrap();
     rows.execute_batch(&insert).unwrap();
     drop(rows);

@@ -1,4 +1,4 @@
-//! A client that says exactly what it is told to, and a sink that notes what it is sent.
+//! A client that sends exactly the given bytes, and a sink that records its requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 /// Nothing here takes this long unless it is broken.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An answer.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -62,7 +61,6 @@ impl Reply {
     }
 }
 
-/// A connection that stays open.
 pub(super) struct Wire(Box<dyn Duplex>);
 
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -77,7 +75,7 @@ impl Wire {
         Self(Box::new(stream))
     }
 
-    /// From another address of this machine, such as 127.0.0.2.
+    /// From another address of this machine, for example 127.0.0.2.
     pub(super) async fn open_from(from: &str, address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
@@ -89,7 +87,7 @@ impl Wire {
         self.0.flush().await.unwrap();
     }
 
-    /// Says it again and again, until the other side has had enough.
+    /// Writes it again and again until the other side closes.
     pub(super) async fn say_endlessly(&mut self, bytes: &[u8]) {
         let saying = async { while self.0.write_all(bytes).await.is_ok() {} };
         tokio::time::timeout(PATIENCE, saying)
@@ -97,14 +95,14 @@ impl Wire {
             .expect("the connection is closed in time");
     }
 
-    /// One answer.
+    /// Reads one response.
     pub(super) async fn hear(&mut self) -> Reply {
         tokio::time::timeout(PATIENCE, self.read_reply())
             .await
             .expect("an answer in time")
     }
 
-    /// Whatever comes until the other side closes.
+    /// Reads until the other side closes.
     pub(super) async fn hear_out(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         let read = tokio::time::timeout(PATIENCE, self.0.read_to_end(&mut all)).await;
@@ -169,7 +167,7 @@ fn parse(bytes: &[u8]) -> Option<Reply> {
     (body.len() >= expected).then_some(reply)
 }
 
-/// What a sink was sent.
+/// A request that a sink received.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) path: String,
@@ -177,7 +175,7 @@ pub(super) struct Seen {
     pub(super) body: Bytes,
 }
 
-/// An HTTP server that answers as it is told and hands on what it gets.
+/// An HTTP server that answers as configured and passes on its requests.
 pub(super) struct Sink {
     pub(super) address: SocketAddr,
     seen: mpsc::UnboundedReceiver<Seen>,
@@ -234,7 +232,7 @@ impl Sink {
             .unwrap()
     }
 
-    /// Everything that came and was not looked at.
+    /// All requests that were not read yet.
     pub(super) fn rest(&mut self) -> Vec<Seen> {
         std::iter::from_fn(|| self.seen.try_recv().ok()).collect()
     }

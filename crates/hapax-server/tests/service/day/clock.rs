@@ -1,4 +1,4 @@
-//! A clock that moves only when it is told to.
+//! A clock that moves only when the test moves it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(crate) struct DayClock {
 }
 
 impl DayClock {
-    /// Begins this long before now: what the pages show is of the present when the day is over.
+    /// Starts this long before now, so that the day ends in the present and the pages show it.
     pub(crate) fn that_ends_now(length: Duration) -> Self {
         Self {
             began: SystemClock::default().now().minus(length),
@@ -24,7 +24,7 @@ impl DayClock {
         self.passed_us.fetch_add(by.as_micros() as u64, Ordering::SeqCst);
     }
 
-    /// The moment that is this long after the beginning.
+    /// The time this long after the beginning.
     pub(crate) fn at(&self, after: Duration) -> Timestamp {
         self.began.plus(after)
     }

@@ -1,4 +1,4 @@
-//! What two senders deliver in a day: new events all the time, a copy now and then, and one of them a storm of retries.
+//! A day of two providers: new events all the time, a duplicate now and then, and from one of them a storm of retries.
 
 use hapax_core::Clock as _;
 use hapax_server::Server;
@@ -9,16 +9,16 @@ use super::clock::DayClock;
 use crate::site::{SECRET, inhouse_headers, stripe_headers_with};
 use crate::wire::{Reply, Wire};
 
-/// Each sender has an event this often, in steps.
+/// Each provider sends an event this often, in steps.
 const EVENT_EVERY: u64 = 3;
-/// Every this many events come twice, the copy a step later.
+/// One of this many events is sent twice, the duplicate a step later.
 const COPY_EVERY: u64 = 50;
 /// How far back the storm reaches, in steps: three hours.
 const STORM_REACH: u64 = 3 * 360;
-/// How often the storm brings each event.
+/// How often the storm repeats each event.
 const STORM_COPIES: u64 = 3;
 
-/// Both senders.
+/// Both providers.
 pub(super) struct Traffic {
     wire: Wire,
 }
@@ -30,7 +30,7 @@ impl Traffic {
         }
     }
 
-    /// What comes in this step.
+    /// Sends the requests of this step.
     pub(super) async fn pass(&mut self, step: u64, clock: &DayClock) {
         if step.is_multiple_of(EVENT_EVERY) {
             self.both(step, clock, "accepted").await;
@@ -54,7 +54,7 @@ impl Traffic {
         }
     }
 
-    /// The events of three hours, each several times, spread over the storm.
+    /// Sends the events of three hours, each several times, spread over the storm.
     async fn storm(&mut self, step: u64) {
         let events: Vec<u64> = (STORM.start - STORM_REACH..STORM.start)
             .filter(|number| number.is_multiple_of(EVENT_EVERY))
@@ -76,7 +76,7 @@ impl Traffic {
     }
 }
 
-/// What `hapax stats duplicates` says.
+/// The output of `hapax stats duplicates`.
 pub(super) async fn duplicates(server: &Server) -> String {
     let ran = Command::new(hapax_testkit::binary())
         .args(["stats", "duplicates", "--range", "24h", "--admin"])

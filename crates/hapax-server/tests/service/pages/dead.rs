@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::desk::Desk;
 use crate::wire::Sink;
 
-/// A sink that answers 500 until it is told to answer 200.
+/// A sink that answers 500 until it is switched to 200.
 async fn moody() -> (Sink, Arc<AtomicBool>) {
     let is_well = Arc::new(AtomicBool::new(false));
     let well = Arc::clone(&is_well);

@@ -1,4 +1,4 @@
-//! Someone at the dashboard: reads pages and sends their forms.
+//! A person at the dashboard: reads pages and submits their forms.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,21 +10,21 @@ use tokio::time::{Instant, sleep};
 use crate::site::{OTHER_SECRET, SECRET, stripe_headers};
 use crate::wire::{self, PATIENCE, Reply, Wire};
 
-/// The token of whoever may change things.
+/// The token of an admin.
 pub(super) const ADMIN: &str = "0123456789abcdef0123456789abcdef";
-/// The token of whoever may only read.
+/// The token of a reader.
 pub(super) const READER: &str = "fedcba9876543210fedcba9876543210";
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Whether someone has to sign in.
+/// Whether signing in is required.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Door {
     Open,
     Locked,
 }
 
-/// A service and a person who looks at it.
+/// A service and a person who uses it.
 pub(super) struct Desk {
     pub(super) server: Server,
     pub(super) folder: tempfile::TempDir,
@@ -38,7 +38,7 @@ impl Desk {
         Self::start_in(folder, url, Door::Open).await
     }
 
-    /// The same with more in the configuration; `FOLDER` in it is the site's own.
+    /// The same with more configuration; `FOLDER` in it is the site's own folder.
     pub(super) async fn start_with(url: &str, more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let more = more.replace("FOLDER", &folder.path().display().to_string());
@@ -85,7 +85,7 @@ impl Desk {
         wire::post(self.server.ingest_address(), "/in/shop", &all, body.as_bytes()).await
     }
 
-    /// Delivers an event twice; its id here.
+    /// Delivers an event twice; returns its Hapax id.
     pub(super) async fn twice(&self, body: &str) -> String {
         let first = self.deliver(body).await.json();
         assert_eq!(first["status"], "accepted", "{first}");
@@ -101,7 +101,7 @@ impl Desk {
         self.cookie = Some(cookie.split(';').next().unwrap().to_owned());
     }
 
-    /// A page, which has to be there.
+    /// A page, which has to exist.
     pub(super) async fn page(&self, path: &str) -> String {
         let reply = self.send("GET", path, &[], "").await;
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
@@ -116,7 +116,7 @@ impl Desk {
         self.send("GET", path, &[], "").await
     }
 
-    /// Sends a form as a page of ours would: with the token that stands in the page.
+    /// Submits a form as one of our pages would: with the token in the page.
     pub(super) async fn form(&self, page: &str, action: &str, fields: &[(&str, &str)]) -> Reply {
         let page = self.page(page).await;
         let mark = "name=\"csrf\" value=\"";
@@ -126,7 +126,7 @@ impl Desk {
             .await
     }
 
-    /// Sends exactly these fields.
+    /// Submits exactly these fields.
     pub(super) async fn raw_form(&self, action: &str, fields: &[(&str, &str)]) -> Reply {
         let body = serialized(fields);
         self.send("POST", action, &[], &body).await
@@ -154,7 +154,7 @@ impl Desk {
         wire.hear().await
     }
 
-    /// The page, once this stands in it.
+    /// The page, once it contains this text.
     pub(super) async fn until(&self, path: &str, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -194,7 +194,7 @@ fn serialized(fields: &[(&str, &str)]) -> String {
     pairs.finish()
 }
 
-/// The number that a card of the overview shows under this name.
+/// The number on the overview's card with this name.
 pub(super) fn figure(page: &str, name: &str) -> String {
     let mark = format!("<dt>{name}</dt><dd>");
     let from = page.find(&mark).unwrap_or_else(|| panic!("{name} in {page}")) + mark.len();

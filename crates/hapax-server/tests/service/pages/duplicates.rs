@@ -1,4 +1,4 @@
-//! The page of duplicates.
+//! The duplicates page.
 
 use super::desk::Desk;
 use crate::wire::Sink;

@@ -158,7 +158,7 @@ async fn an_event_is_delivered_again_and_its_id_forgotten_by_forms() {
     let again = sink.next().await;
     assert_eq!(again.headers["idempotency-key"], first.headers["idempotency-key"]);
     let fields = [("source", "shop"), ("event_id", "evt_1"), ("event", id.as_str())];
-    // The replay has to be over before the id may be forgotten.
+    // The replay has to be finished before the id may be forgotten.
     desk.until(&path, "every destination has done its work").await;
     let reply = desk.form(&path, "/ledger/forget", &fields).await;
     assert_eq!(reply.status, 303, "{reply:?}");

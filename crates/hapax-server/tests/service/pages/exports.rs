@@ -1,4 +1,4 @@
-//! A copy as curl, really run against the service that made it.
+//! An event exported as curl, and run against the service that exported it.
 
 use tokio::process::Command;
 

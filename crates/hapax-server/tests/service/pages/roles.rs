@@ -1,4 +1,4 @@
-//! Who may do what on the pages.
+//! Permissions on the pages.
 
 use super::desk::{ADMIN, Desk, Door, READER};
 use crate::wire::Sink;

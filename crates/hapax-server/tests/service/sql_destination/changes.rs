@@ -1,4 +1,4 @@
-//! Tables that change under a running destination.
+//! Tables that change while a destination is running.
 
 use hapax_core::Leased;
 use hapax_engine::Reply;
@@ -6,7 +6,7 @@ use hapax_engine::Reply;
 use super::database::{Sql, Target};
 use super::event;
 
-/// Delivers each of them twice at the same moment; all are done.
+/// Delivers each event twice at the same moment; all succeed.
 async fn all_done(sql: &Sql, events: &[Leased]) {
     for _ in 0..2 {
         let answers = futures_util::future::join_all(events.iter().map(|event| sql.deliver(event))).await;

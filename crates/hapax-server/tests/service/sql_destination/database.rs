@@ -1,4 +1,4 @@
-//! The databases that are written to.
+//! The target databases.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Target {
         destination(&self.url(), settings)
     }
 
-    /// What a query of one number gives.
+    /// The result of a query for one number.
     pub(super) async fn number(&self, query: &str) -> i64 {
         match self {
             Self::Postgres { database, .. } => {
@@ -88,7 +88,7 @@ impl Target {
         }
     }
 
-    /// Runs statements that give nothing.
+    /// Runs statements that return nothing.
     pub(super) async fn run(&self, statements: &str) {
         match self {
             Self::Postgres { .. } => self.client().await.batch_execute(statements).await.unwrap(),
@@ -99,7 +99,7 @@ impl Target {
         }
     }
 
-    /// An inbox with this many rows that have outlived their time.
+    /// Fills the inbox with this many expired rows.
     pub(super) async fn expired(&self, rows: u32) {
         let (table, past) = match self {
             Self::Postgres { .. } => (hapax::tables::POSTGRES_INBOX, "now() - interval '1 day'"),
@@ -121,7 +121,7 @@ impl Target {
         }
     }
 
-    /// How the database says that a CHECK does not hold.
+    /// The database's message for a violated CHECK.
     pub(super) const fn check_violation(&self) -> &'static str {
         match self {
             Self::Postgres { .. } => "SQLSTATE 23514",
@@ -129,7 +129,7 @@ impl Target {
         }
     }
 
-    /// How the database says that a foreign key does not hold.
+    /// The database's message for a violated foreign key.
     pub(super) const fn foreign_key_violation(&self) -> &'static str {
         match self {
             Self::Postgres { .. } => "SQLSTATE 23503",
@@ -137,7 +137,7 @@ impl Target {
         }
     }
 
-    /// A statement without an end where this holds.
+    /// A statement that never ends if the condition holds.
     pub(super) fn endless_where(&self, condition: &str) -> String {
         match self {
             Self::Postgres { .. } => format!("select pg_sleep(60) where {condition}"),
@@ -147,7 +147,7 @@ impl Target {
         }
     }
 
-    /// A statement without an end.
+    /// A statement that never ends.
     pub(super) const fn endless(&self) -> &'static str {
         match self {
             Self::Postgres { .. } => "select pg_sleep(60)",
@@ -157,7 +157,7 @@ impl Target {
         }
     }
 
-    /// A pgbouncer in transaction mode before it, and its URL.
+    /// A pgbouncer in transaction mode in front of it, and its URL.
     pub(super) fn behind_pgbouncer(&self) -> (Pooler, String) {
         match self {
             Self::Postgres { database, server } => {
@@ -172,7 +172,7 @@ impl Target {
     /// Ends every session of the destination.
     pub(super) async fn cut_connections(&self) {
         let client = self.client().await;
-        // It waits until each is gone: one that ends later would be cut in the middle of another attempt.
+        // This waits until each session is gone: one that ended later would cut into another attempt.
         let cut = "select pg_terminate_backend(pid, 10000) from pg_stat_activity
                    where datname = current_database() and pid <> pg_backend_pid()";
         client.query(cut, &[]).await.unwrap();

@@ -1,5 +1,5 @@
-//! Events that share a transaction with one that the database does not take: exactly that one fails, whenever and
-//! however the database says so.
+//! Events that share a transaction with one that the database refuses: exactly that one fails, whenever and however the
+//! database reports it.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ statements = ["insert into children values (:event, :parent)"]"#;
 
 const BAD: usize = 13;
 
-/// Thirty events, and one among them whose parent no one knows.
+/// Thirty events, one of them with an unknown parent.
 fn thirty() -> Vec<Leased> {
     (0..30)
         .map(|number| {
@@ -29,7 +29,7 @@ fn thirty() -> Vec<Leased> {
         .collect()
 }
 
-/// Delivers the thirty at the same moment, twice, and gives what the bad one was told each time. All others are done.
+/// Delivers the thirty at the same moment, twice, and returns the two results of the bad one. All others succeed.
 async fn bad_among_thirty(target: &Target, settings: &str) -> [AttemptResult; 2] {
     let sql = target.destination(settings);
     let events = thirty();
@@ -48,7 +48,7 @@ async fn bad_among_thirty(target: &Target, settings: &str) -> [AttemptResult; 2]
     told.try_into().unwrap()
 }
 
-/// With 29 children, each once.
+/// There are 29 children, each once.
 async fn born_once(target: &Target) {
     assert_eq!(target.number("select count(*) from children").await, 29);
     assert_eq!(
@@ -129,7 +129,7 @@ async fn an_event_whose_statement_rolls_the_transaction_back_fails_alone() {
     }
 }
 
-/// Delivers the thirty at the same moment. The bad one runs out of time, and all others are done before that.
+/// Delivers the thirty at the same moment. The bad one times out, and all others succeed before that.
 async fn slow_among_thirty(target: &Target, settings: &str) {
     let sql = target.destination(&format!("timeout = \"4s\"\n{settings}"));
     let events = thirty();

@@ -1,4 +1,4 @@
-//! What the inbox need not remember any more goes, as fast as it comes.
+//! Expired inbox rows are removed as fast as new ones are added.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ const NOTES: &str = "create table notes (event text)";
 const NOTE: &str = r#"params = { event = "event_id" }
 statements = ["insert into notes values (:event)"]"#;
 
-/// The index of a table that an earlier release made.
+/// The index of a table that an earlier release created.
 const EARLIER: &str = "drop index hapax_inbox_expires;
     create index hapax_inbox_expires on hapax_inbox using brin (expires_at)";
 
-/// Applies events, each twice, until the rows that have expired are gone, and none else.
+/// Applies events, each twice, until all expired rows are gone, and no others.
 async fn purged(target: &Target) {
     let sql = target.destination(NOTE);
     let events: Vec<Leased> = (0..200)
@@ -55,7 +55,7 @@ async fn an_inbox_of_an_earlier_release_is_purged_as_well() {
     purged(&target).await;
 }
 
-/// BRIN keeps the smallest value that a range of pages ever had: once pages are used again, each of them looks expired.
+/// BRIN keeps the smallest value that a range of pages ever had: once pages are reused, all of them look expired.
 #[tokio::test]
 async fn expired_rows_are_found_however_often_the_pages_of_the_inbox_were_used() {
     let target = Target::postgres(NOTES).await;

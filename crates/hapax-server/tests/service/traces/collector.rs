@@ -1,5 +1,5 @@
-//! A receiver of OTLP over HTTP: it decodes what is exported, keeps it, and answers as the protocol asks. Debian has no
-//! package of a collector.
+//! An OTLP receiver over HTTP: it decodes and keeps the exported spans, and answers as the protocol requires. Debian
+//! has no package of a collector.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -20,13 +20,11 @@ use super::super::wire::{self, Sink};
 
 const PROTOBUF: &str = "application/x-protobuf";
 
-/// The receiver.
 pub(super) struct Collector {
     sink: Sink,
     seen: Seen,
 }
 
-/// Everything that was exported so far.
 #[derive(Clone, Default)]
 pub(super) struct Seen {
     groups: Vec<ResourceSpans>,
@@ -57,7 +55,7 @@ impl Collector {
         self.sink.address
     }
 
-    /// Waits until what was exported is enough.
+    /// Waits until enough was exported.
     pub(super) async fn until(&mut self, enough: impl Fn(&Seen) -> bool) -> Seen {
         while !enough(&self.seen) {
             let export = self.sink.next().await;
@@ -66,7 +64,7 @@ impl Collector {
         self.seen.clone()
     }
 
-    /// What came besides.
+    /// Everything exported so far, including requests that were not read yet.
     pub(super) fn rest(&mut self) -> Seen {
         for export in self.sink.rest() {
             self.take(&export);
@@ -82,7 +80,7 @@ impl Collector {
         self.seen.raw.push(export.body.clone());
     }
 
-    /// What the destination's own tracer does: a span under the parent that it was handed.
+    /// Acts as the destination's own tracer: exports a span under the parent that it received.
     pub(super) async fn export_as_the_app(&self, name: &str, parent: Parent) {
         let span = Span {
             trace_id: parent.trace.to_bytes().to_vec(),
@@ -120,7 +118,7 @@ impl Seen {
         spans
     }
 
-    /// Whether there is one of each.
+    /// Whether there is a span with each of these names.
     pub(super) fn has<const COUNT: usize>(&self, names: [&str; COUNT]) -> bool {
         let found: BTreeSet<&str> = self.spans().map(|span| span.name.as_str()).collect();
         names.iter().all(|name| found.contains(name))
@@ -150,14 +148,14 @@ impl Seen {
         found.map(shown).unwrap_or_default()
     }
 
-    /// Whether these bytes are anywhere in what was exported.
+    /// Whether these bytes occur anywhere in the export.
     pub(super) fn raw_contains(&self, wanted: &[u8]) -> bool {
         let holds = |raw: &Bytes| raw.windows(wanted.len()).any(|window| window == wanted);
         self.raw.iter().any(holds)
     }
 }
 
-/// An attribute of a span as text; empty if it has none with this name.
+/// An attribute of a span as text; empty if the span does not have it.
 pub(super) fn text(span: &Span, name: &str) -> String {
     let found = span.attributes.iter().find(|attribute| attribute.key == name);
     found.map(shown).unwrap_or_default()

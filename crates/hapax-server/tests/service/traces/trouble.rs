@@ -1,4 +1,4 @@
-//! A receiver that hangs, refuses or fails: events are accepted and delivered all the same, and spans are counted.
+//! A receiver that hangs, refuses or fails: events are still accepted and delivered, and spans are counted.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ async fn an_export_that_hangs_does_not_hold_up_a_stop() {
     let site = Site::start(&traced(&collector, &app.url(), "timeout = \"60s\"\n")).await;
     deliver_twice(&site, "evt_1", &[]).await;
     app.next().await;
-    // It is in progress.
+    // The export is in progress.
     let _held = hanging.accept().await.unwrap();
     stops_soon(site).await;
 }
@@ -97,7 +97,7 @@ async fn what_does_not_fit_is_dropped_and_counted() {
         url(hanging.local_addr().unwrap())
     );
     let site = Site::start(&more).await;
-    // Each copy writes down two spans, and the queue holds 16,384.
+    // Each duplicate records two spans, and the queue holds 16,384.
     let mut round = 0;
     while spans(&site, "dropped").await == 0 {
         round += 1;
@@ -107,7 +107,7 @@ async fn what_does_not_fit_is_dropped_and_counted() {
     assert_eq!(site.stripe("evt_1").await.json()["status"], "duplicate");
 }
 
-/// Copies of one event, over one connection.
+/// Duplicates of one event, over one connection.
 async fn many_copies(site: &Site, count: usize) {
     let body = br#"{"id":"evt_1","type":"invoice.paid"}"#;
     let headers = super::super::site::stripe_headers(body);
