@@ -1,10 +1,9 @@
-//! An HTTP answer, as a test looks at it.
+//! An HTTP response, as a test reads it.
 
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::Value;
 
-/// What came back.
 #[derive(Clone, Debug)]
 pub struct HttpResponse {
     pub status: u16,
@@ -38,14 +37,14 @@ impl HttpResponse {
         (200..300).contains(&self.status)
     }
 
-    /// Asserts a 2xx with this word as its status.
+    /// Asserts a 2xx whose `status` is this word.
     #[track_caller]
     pub fn assert_durable(&self, status: &str) {
         assert!(self.is_durable(), "{} {}", self.status, self.text());
         assert_eq!(self.field("status"), status, "{}", self.text());
     }
 
-    /// Asserts a whole problem document (RFC 9457) with this code, and returns its detail.
+    /// Asserts a complete problem document (RFC 9457) with this code, and returns its detail.
     #[track_caller]
     pub fn assert_problem(&self, status: u16, code: &str) -> String {
         assert_eq!(self.status, status, "{}", self.text());

@@ -1,4 +1,4 @@
-//! An authority, by OpenSSL: its own certificate, and those that it hands out.
+//! A certificate authority made with OpenSSL: its own certificate, and the ones that it issues.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

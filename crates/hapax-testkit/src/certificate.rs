@@ -1,9 +1,10 @@
-//! Certificates as senders publish them. The attack suite uses this file, too.
+//! Certificates as providers publish them. The attack suite uses this file, too.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A certificate with this name for this public key. Its own signature is empty: no one can check it without the ones above.
+/// A certificate with this name for this public key. Its own signature is empty: no one can check it without its
+/// issuers.
 pub fn certificate_of(name: &str, public_key: &str) -> String {
     let key = STANDARD.decode(public_key).unwrap();
     let name = der(

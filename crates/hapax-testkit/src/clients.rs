@@ -9,14 +9,14 @@ use tokio::task::JoinSet;
 
 use super::{Connection, Delivery, HttpResponse};
 
-/// What to send: every event this often, in any order, over this many connections.
+/// The load: every event this often, in any order, over this many connections.
 pub struct Copies {
     pub deliveries: Vec<Delivery>,
     pub each: usize,
     pub connections: usize,
 }
 
-/// Sends it all, and gives every answer under its event id.
+/// Sends everything, and returns every response under its event id.
 pub async fn deliver_all(address: SocketAddr, copies: Copies) -> BTreeMap<String, Vec<HttpResponse>> {
     let mut all: Vec<Delivery> = copies
         .deliveries

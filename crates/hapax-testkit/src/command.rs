@@ -1,4 +1,4 @@
-//! The binary as a command: arguments in, exit code and both outputs out.
+//! The binary as a command: arguments in; exit code, stdout and stderr out.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use tokio::process::Command;
 
 use super::within;
 
-/// No command of a test takes longer.
+/// The limit for every command of a test.
 const COMMAND_LIMIT: Duration = Duration::from_secs(90);
 
-/// Variables that would change what the binary does.
+/// Variables that would change the binary's behaviour.
 const FOREIGN_VARIABLES: [&str; 7] = [
     "HAPAX_CONFIG",
     "HAPAX_ADMIN_URL",
@@ -25,7 +25,6 @@ const FOREIGN_VARIABLES: [&str; 7] = [
     "RUST_LOG",
 ];
 
-/// How a command ended.
 #[derive(Debug)]
 pub struct Outcome {
     pub code: Option<i32>,
@@ -40,14 +39,14 @@ impl Outcome {
         self
     }
 
-    /// Asserts that it succeeded, and reads what it printed.
+    /// Asserts that it succeeded, and parses its output.
     #[track_caller]
     pub fn json(&self) -> Value {
         self.assert_code(0);
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
-    /// The same for verbs that print one document on each line.
+    /// The same for commands that print one document per line.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<Value> {
         self.assert_code(0);
@@ -56,10 +55,10 @@ impl Outcome {
     }
 }
 
-/// The binary that is tested: the one in the folder of this build, unless `HAPAX_TEST_BINARY` names another.
+/// The binary under test: the one in this build's folder, unless `HAPAX_TEST_BINARY` names another.
 pub fn binary() -> PathBuf {
     static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
-        // `target/debug/deps/e2e-…` is beside `target/debug/hapax`.
+        // `target/debug/deps/e2e-…` is next to `target/debug/hapax`.
         let test = std::env::current_exe().unwrap();
         let binary = test.ancestors().nth(2).unwrap().join("hapax");
         assert_is_fresh(&binary);
@@ -68,7 +67,7 @@ pub fn binary() -> PathBuf {
     std::env::var_os("HAPAX_TEST_BINARY").map_or_else(|| BUILT.clone(), PathBuf::from)
 }
 
-/// Fails if a source has changed since the binary was built: cargo builds it only for tests of its own package.
+/// Fails if a source file has changed since the binary was built: cargo builds it only for tests of its own package.
 fn assert_is_fresh(binary: &Path) {
     let built = std::fs::metadata(binary)
         .and_then(|file| file.modified())
@@ -122,12 +121,12 @@ pub fn hapax(directory: &Path) -> Command {
     command
 }
 
-/// Runs it to its end.
+/// Runs it to the end.
 pub async fn run(directory: &Path, arguments: &[&str]) -> Outcome {
     finish(hapax(directory).args(arguments)).await
 }
 
-/// Runs a prepared command to its end.
+/// Runs a prepared command to the end.
 pub(crate) async fn finish(command: &mut Command) -> Outcome {
     let what = format!("{command:?} ends");
     let output = within(&what, COMMAND_LIMIT, command.output()).await.unwrap();

@@ -1,4 +1,4 @@
-//! A keep-alive connection, as a provider's fleet holds many.
+//! A keep-alive connection; a provider's fleet holds many.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 use super::{Delivery, HttpResponse};
 
-/// No answer takes longer; a service that hangs fails its test.
+/// The limit for a response; a service that hangs fails its test.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
-/// One connection; opened again when the other side has closed it.
+/// One connection; reopened when the other side has closed it.
 pub struct Connection {
     address: SocketAddr,
     open: Option<SendRequest<Full<Bytes>>>,
@@ -28,7 +28,7 @@ impl Connection {
         Self { address, open: None }
     }
 
-    /// Delivers; an answer is required.
+    /// Delivers; a response is required.
     pub async fn deliver(&mut self, delivery: &Delivery) -> HttpResponse {
         self.try_deliver(delivery)
             .await

@@ -9,26 +9,24 @@ use tokio::process::Command;
 use super::authority::Authority;
 use crate::{Delivery, within};
 
-/// No call takes longer.
 const LIMIT: Duration = Duration::from_secs(30);
 
 pub const VERSIONS: [(&str, &str); 2] = [("--http1.1", "1.1"), ("--http2", "2")];
 
-/// A request, before it is made.
+/// A request that has not been sent yet.
 pub struct Curl {
     command: Command,
     body: Vec<u8>,
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub struct Answered {
-    /// 0 where no answer came.
+    /// 0 if there was no response.
     pub status: u16,
     /// As curl writes it: `1.1` or `2`.
     pub version: String,
     pub body: String,
-    /// curl's own word.
+    /// curl's exit code.
     pub code: Option<i32>,
 }
 
@@ -66,7 +64,7 @@ impl Curl {
         self
     }
 
-    /// Shows a certificate with its key.
+    /// Presents a client certificate with its key.
     pub fn showing(mut self, pem: &Path) -> Self {
         self.command.arg("--cert").arg(pem);
         self

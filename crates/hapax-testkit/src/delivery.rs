@@ -1,10 +1,10 @@
-//! A request that a provider makes: its path, its headers, its body. Sent again, it is a copy.
+//! A request from a provider: its path, its headers, its body. Sent again, it is a duplicate.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request};
 use http_body_util::Full;
 
-/// A delivery, ready to be sent as often as one likes.
+/// A delivery, ready to be sent any number of times.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub event_id: String,
@@ -14,24 +14,22 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// With one more header.
+    /// Adds a header.
     pub fn with_header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers.push((name.to_owned(), value.as_ref().to_vec()));
         self
     }
 
-    /// Without a header.
     pub fn without_header(mut self, name: &str) -> Self {
         self.headers.retain(|(known, _)| known != name);
         self
     }
 
-    /// With another value in a header.
+    /// Replaces the value of a header.
     pub fn with_other_header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.without_header(name).with_header(name, value)
     }
 
-    /// At another path.
     pub fn at_path(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self

@@ -18,10 +18,9 @@ pub const GOAWAY: u8 = 7;
 pub const CONTINUATION: u8 = 9;
 
 pub const END_HEADERS: u8 = 4;
-/// Why a stream is reset that would be one too many.
+/// The error code for a stream beyond the limit.
 pub const REFUSED_STREAM: [u8; 4] = [0, 0, 0, 7];
 
-/// One frame.
 #[derive(Debug)]
 pub struct Frame {
     pub kind: u8,
@@ -29,7 +28,7 @@ pub struct Frame {
     pub payload: Vec<u8>,
 }
 
-/// A TLS connection that has asked for this protocol. `cert` is whom it trusts.
+/// A TLS connection that negotiates this protocol. `cert` is the certificate that it trusts.
 pub async fn tls(socket: TcpStream, cert: PathBuf, protocol: &str) -> TlsStream<TcpStream> {
     let trust = Trust::Exactly(cert);
     let mut config = Tls {
@@ -70,7 +69,7 @@ impl Frames {
         self.0.flush().await
     }
 
-    /// The next frame; none where the connection ends.
+    /// The next frame; `None` if the connection ends.
     pub async fn hear(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head).await.ok()?;
@@ -85,7 +84,7 @@ impl Frames {
         })
     }
 
-    /// Reads until the connection ends, and says whether the server has said goodbye.
+    /// Reads until the connection ends; returns whether the server sent GOAWAY.
     pub async fn hear_out(&mut self) -> bool {
         let mut is_told = false;
         while let Some(frame) = self.hear().await {
@@ -97,7 +96,7 @@ impl Frames {
 
 /// The head of `POST /in/stripe` with these headers, as HPACK without compression.
 pub fn head(headers: &[(String, String)]) -> Vec<u8> {
-    // POST and https, by their place in the table of RFC 7541; then the path and the host, by the place of their names.
+    // POST and https by their index in the table of RFC 7541; then the path and the host by the index of their names.
     let mut block = vec![0x83, 0x87, 0x04];
     push(&mut block, "/in/stripe");
     block.push(0x01);

@@ -1,10 +1,10 @@
-//! A gate that the test opens: handlers wait behind it, so that a test decides when they end.
+//! A gate that the test opens: handlers wait behind it, so a test decides when they finish.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// Closed at first. Clones are the same gate.
+/// Closed at first. Clones share the gate.
 #[derive(Clone)]
 pub struct Gate(Arc<Semaphore>);
 
@@ -23,7 +23,7 @@ impl Gate {
         self.0.add_permits(count);
     }
 
-    /// Waits until let through; a gate that is open refuses no one.
+    /// Waits until let through; an open gate stops no one.
     pub async fn pass(&self) {
         if let Ok(permit) = self.0.acquire().await {
             permit.forget();

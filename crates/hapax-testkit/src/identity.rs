@@ -1,4 +1,4 @@
-//! A real identity provider as a process, whose users the tests are; and a service that lets them sign in there.
+//! A real identity provider as a process, with the tests as its users, and a service that signs them in there.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,7 +19,7 @@ const SCRIPT: &str = concat!(
 );
 const CLIENT_SECRET: &str = "a-client-secret-0123456789abcdef";
 
-/// Where the provider puts what it says of a user.
+/// Where the provider puts the claims about a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimsIn {
     IdToken,
@@ -31,12 +31,13 @@ pub struct IdentityProvider {
     pub address: SocketAddr,
     settings: Value,
     dashboard_url: String,
-    /// With what it prints: it would end if no one could read that.
+    /// With its output: it would exit if no one could read that.
     child: Option<(Child, Lines<BufReader<ChildStdout>>)>,
 }
 
 impl IdentityProvider {
-    /// One that does not run yet, for a dashboard that browsers open here and that the provider itself reaches there.
+    /// A provider that is not running yet, for a dashboard that browsers open at the URL and the provider reaches at
+    /// the address.
     pub fn new(dashboard_url: &str, dashboard: SocketAddr, claims_in: ClaimsIn) -> Self {
         let address = free_address();
         let settings = json!({
@@ -62,7 +63,7 @@ impl IdentityProvider {
         }
     }
 
-    /// The table of a service that believes it.
+    /// The configuration of a service that trusts it.
     pub fn table(&self) -> String {
         format!(
             "[server.oidc]\nissuer = \"{}\"\nclient_id = \"hapax\"\nclient_secret = \"{CLIENT_SECRET}\"\n\
@@ -81,13 +82,13 @@ impl IdentityProvider {
         format!("{scheme}://{}", self.address)
     }
 
-    /// With TLS, by these files.
+    /// With TLS, using these files.
     pub fn with_tls(mut self, cert: &Path, key: &Path) -> Self {
         self.settings["tls"] = json!({ "cert": cert, "key": key });
         self
     }
 
-    /// Starts it, or starts it again: with another signing key, and no one signed in.
+    /// Starts it, or restarts it with another signing key and no one signed in.
     pub async fn start(&mut self) {
         if let Some((mut before, _)) = self.child.take() {
             before.kill().await.unwrap();

@@ -1,6 +1,6 @@
-//! What the tests are made of: the real binary as a process, a real sink, real signed deliveries.
+//! The parts of the tests: the real binary as a process, a real sink, real signed deliveries.
 //!
-//! Nothing here knows the inside of the product: everything goes over sockets, files, signals and exit codes.
+//! Nothing here knows the internals of the product: everything goes over sockets, files, signals and exit codes.
 
 #![expect(
     clippy::unwrap_used,

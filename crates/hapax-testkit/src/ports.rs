@@ -2,11 +2,11 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-/// Below the range from which the kernel picks ports for outgoing connections: a connection of some test must not take
-/// the port of a service that is being restarted.
+/// Below the range from which the kernel picks ports for outgoing connections: no test's connection may take the port
+/// of a service that is restarting.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// An address on loopback that no one listens on.
+/// A loopback address that nothing listens on.
 pub fn free_address() -> SocketAddr {
     loop {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS)));
@@ -16,7 +16,6 @@ pub fn free_address() -> SocketAddr {
     }
 }
 
-/// Two of them, for one service.
 pub fn two_free_addresses() -> [SocketAddr; 2] {
     let first = free_address();
     loop {

@@ -1,9 +1,9 @@
-//! `promtool`, as Debian has it.
+//! `promtool`, as packaged by Debian.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Runs it with this on its standard input; it has to succeed. Returns what it said.
+/// Runs it with this on stdin; it has to succeed. Returns its output.
 #[track_caller]
 pub fn promtool(arguments: &[&str], input: &str) -> String {
     let mut child = Command::new("promtool")

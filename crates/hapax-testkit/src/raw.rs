@@ -1,4 +1,4 @@
-//! A bare socket, for what no well-behaved client would send.
+//! A bare socket, for bytes that no well-behaved client would send.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,12 +20,12 @@ impl RawConnection {
         self.0.write_all(bytes.as_ref()).await
     }
 
-    /// Says that nothing more will be sent; the other side may have closed already.
+    /// Closes the writing side; the other side may already have closed.
     pub async fn finish_writing(&mut self) {
         let _ = self.0.shutdown().await;
     }
 
-    /// Everything that comes until the other side closes. A reset counts as a close.
+    /// Reads until the other side closes. A reset counts as a close.
     pub async fn read_until_closed(&mut self, limit: Duration) -> String {
         let mut bytes = Vec::new();
         let reading = async { while matches!(self.0.read_buf(&mut bytes).await, Ok(count) if count > 0) {} };
@@ -33,7 +33,7 @@ impl RawConnection {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// What comes until a whole answer is there, or the other side closes.
+    /// Reads until the response is complete or the other side closes.
     pub async fn read_answer(&mut self, limit: Duration) -> String {
         let mut bytes = Vec::new();
         let reading = async {
@@ -43,13 +43,13 @@ impl RawConnection {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Sends the chunk this often, unless an answer comes first; gives that answer.
+    /// Sends the chunk this often, unless a response arrives first; returns that response.
     pub async fn write_unless_answered(&mut self, chunk: &[u8], times: usize) -> Option<String> {
         let (mut reader, mut writer) = self.0.split();
         let writing = async {
             for _ in 0..times {
                 if writer.write_all(chunk).await.is_err() {
-                    // Closed on us: what was said before is still to be read.
+                    // The other side has closed; its last bytes are still to be read.
                     return std::future::pending().await;
                 }
             }
@@ -62,7 +62,7 @@ impl RawConnection {
         answered.then(|| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Sends a few bytes and then nothing for a while. Gives what the other side said once it has closed.
+    /// Sends the bytes, then nothing for `pause`. Returns the response if the other side has closed by then.
     pub async fn write_slowly(&mut self, bytes: &[u8], pause: Duration) -> Option<String> {
         let written = self.0.write_all(bytes).await;
         let mut said = Vec::new();

@@ -1,9 +1,9 @@
-//! How much of a long test is run: all of it in `./test full`, a part in `./test`.
+//! How much of a long test runs: all of it in `./test full`, a part in `./test`.
 
-/// Sequences of the property tests at which the long tests have their full size.
+/// The number of property-test cases at which the long tests have their full size.
 const CASES_FULL: usize = 48;
 
-/// As much of `most` as `HAPAX_LAWS_CASES` asks for.
+/// The share of `most` that `HAPAX_LAWS_CASES` asks for.
 pub fn scaled(most: usize) -> usize {
     let given = std::env::var("HAPAX_LAWS_CASES").ok();
     let cases = given.map_or(CASES_FULL, |text| {

@@ -1,6 +1,6 @@
-//! Randomness that can be had again.
+//! Reproducible randomness.
 
-/// Random, printed, and repeatable by `HAPAX_E2E_SEED`.
+/// Random, printed, and repeatable with `HAPAX_E2E_SEED`.
 pub fn seed() -> u64 {
     let given = std::env::var("HAPAX_E2E_SEED")
         .ok()

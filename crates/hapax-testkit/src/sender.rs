@@ -1,4 +1,4 @@
-//! A provider that signs and sends: the same scheme as the verifier, with a secret that the configuration knows.
+//! A provider that signs and sends: the same scheme as the verifier, with a secret from the configuration.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// For the source that is named as its provider.
+    /// For the source with its provider's name.
     pub fn of(provider: &str) -> Self {
         Self::to_source(provider, provider)
     }
@@ -42,13 +42,13 @@ impl Sender {
         }
     }
 
-    /// The provider's sample under this id.
+    /// The provider's sample with this id.
     pub fn event(&self, id: &str) -> Delivery {
         let sample = sample::of_provider(self.provider, id);
         self.sign(id, now(), sample.headers, sample.body)
     }
 
-    /// A Stripe event with a type and an object of one's own.
+    /// A Stripe event with any type and object.
     pub fn stripe_event(&self, id: &str, kind: &str, object: &Value) -> Delivery {
         let body = json!({"id": id, "object": "event", "type": kind, "data": {"object": object}});
         self.with_body(id, body.to_string())
@@ -84,7 +84,7 @@ impl Sender {
     }
 }
 
-/// The time now, in unix seconds.
+/// The current time in Unix seconds.
 pub fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64
 }

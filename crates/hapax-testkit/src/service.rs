@@ -1,4 +1,4 @@
-//! The service as a process: started, watched, signalled, killed, started again.
+//! The service as a process: started, watched, signalled, killed, restarted.
 
 use std::fs::{File, OpenOptions};
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ const READY_LIMIT: Duration = Duration::from_secs(20);
 /// Lines of the log that a failed test shows.
 const LOG_LINES_SHOWN: usize = 30;
 
-/// The service. It is killed when dropped, by its own process id; what it said is printed if the test failed.
+/// The service. It is killed when dropped, by its own process id; its log is printed if the test failed.
 pub struct Service {
     pub setup: Setup,
     child: Child,
@@ -42,7 +42,7 @@ impl Service {
         Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
     }
 
-    /// Waits until `/readyz` says yes. A service that ended instead says why.
+    /// Waits until `/readyz` succeeds. If the service exited instead, reports why.
     pub async fn until_ready(&mut self) {
         let admin = self.setup.admin;
         let child = &mut self.child;
@@ -60,12 +60,12 @@ impl Service {
         .await;
     }
 
-    /// Sends a delivery over a connection of its own.
+    /// Sends a delivery over its own connection.
     pub async fn deliver(&self, delivery: &Delivery) -> HttpResponse {
         Connection::to(self.address()).deliver(delivery).await
     }
 
-    /// Sends it twice, as every sender does sooner or later: new, then a copy. Returns our id.
+    /// Sends it twice, as every provider does sooner or later: new, then a duplicate. Returns its Hapax id.
     #[track_caller]
     pub fn deliver_twice(&self, delivery: &Delivery) -> impl Future<Output = String> {
         let caller = std::panic::Location::caller();
@@ -100,7 +100,7 @@ impl Service {
         answer.json()
     }
 
-    /// Runs a verb against this service.
+    /// Runs a command against this service.
     pub async fn hapax(&self, arguments: &[&str]) -> Outcome {
         run(self.setup.path(), arguments).await
     }
@@ -119,32 +119,31 @@ impl Service {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// SIGKILL, and waits until it is gone.
+    /// Sends SIGKILL and waits until the process is gone.
     pub async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until it has exited on its own.
     pub async fn ended(&mut self, limit: Duration) -> ExitStatus {
         within("the service ends", limit, self.child.wait())
             .await
             .unwrap()
     }
 
-    /// Starts it again after it has ended.
+    /// Starts it again after it has exited.
     pub async fn start_again(&mut self) {
         self.child = launch(&self.setup);
         self.until_ready().await;
     }
 
-    /// SIGTERM, and waits for exit 0.
+    /// Sends SIGTERM and waits for exit code 0.
     pub async fn stop(&mut self) {
         self.signal(Signal::TERM);
         let status = self.ended(Duration::from_secs(30)).await;
         assert_eq!(status.code(), Some(0), "{}", self.log());
     }
 
-    /// Stops it and starts it again.
     pub async fn restart(&mut self) {
         self.stop().await;
         self.start_again().await;
@@ -169,13 +168,13 @@ impl Service {
         self.signal(Signal::HUP);
     }
 
-    /// What is left when the process is gone.
+    /// The setup of a process that is gone.
     pub fn into_setup(mut self) -> Setup {
         let unused = Setup::new();
         std::mem::replace(&mut self.setup, unused)
     }
 
-    /// Everything it has said.
+    /// Its whole log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(log_path(&self.setup)).unwrap_or_default()
     }
@@ -200,7 +199,7 @@ impl Drop for Service {
             let last = &lines[lines.len().saturating_sub(LOG_LINES_SHOWN)..];
             eprintln!("--- the last that the service said ---\n{}", last.join("\n"));
         }
-        // It may have ended already, which is what was wanted.
+        // It may already have exited, which is fine.
         let _ = self.child.start_kill();
     }
 }

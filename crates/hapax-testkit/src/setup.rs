@@ -8,22 +8,22 @@ use tempfile::TempDir;
 
 use super::{Outcome, Service, Sink, command, secret_of, two_free_addresses};
 
-/// Everything that `hapax serve` needs, in a directory of its own.
+/// Everything that `hapax serve` needs, in its own directory.
 pub struct Setup {
     pub directory: TempDir,
     pub listen: SocketAddr,
     pub admin: SocketAddr,
-    /// Lines of `[server]` besides the addresses.
+    /// Lines of `[server]` other than the addresses.
     server: String,
     store: PathBuf,
-    /// The store's URL, where it is not a file.
+    /// The store's URL if it is not a file.
     database: Option<String>,
     /// The keys that the store is encrypted with.
     keys: Vec<String>,
     tables: String,
-    /// A whole configuration, instead of all that.
+    /// A complete configuration, instead of the fields above.
     whole: Option<String>,
-    /// Shell commands that run before the binary takes the shell's place.
+    /// Shell commands that run before the shell execs the binary.
     before: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl Setup {
         }
     }
 
-    /// With this configuration as it is, but for the usual addresses: those are free ones.
+    /// Uses this configuration unchanged, except that the default addresses are replaced by free ones.
     pub fn whole(mut self, text: &str) -> Self {
         let text = text
             .replace("127.0.0.1:8080", &self.listen.to_string())
@@ -71,13 +71,13 @@ impl Setup {
             .http("app", &sink.url(), destination)
     }
 
-    /// One more line of `[server]`.
+    /// Adds a line to `[server]`.
     pub fn server(mut self, line: &str) -> Self {
         writeln!(self.server, "{line}").unwrap();
         self
     }
 
-    /// Keeps the store at another place.
+    /// Keeps the store at another path.
     pub fn store(mut self, path: &Path) -> Self {
         path.clone_into(&mut self.store);
         self
@@ -103,7 +103,7 @@ impl Setup {
         ))
     }
 
-    /// An HTTP destination. Its first retry comes soon unless `lines` say otherwise.
+    /// An HTTP destination. Its first retry follows soon unless `lines` say otherwise.
     pub fn http(self, name: &str, url: &str, lines: &str) -> Self {
         let backoff = if lines.contains("backoff") {
             ""
@@ -115,13 +115,13 @@ impl Setup {
         ))
     }
 
-    /// Any other text of the configuration.
+    /// Any other part of the configuration.
     pub fn table(mut self, text: &str) -> Self {
         writeln!(self.tables, "{text}").unwrap();
         self
     }
 
-    /// The text of all sources and destinations.
+    /// The configuration of all sources and destinations.
     pub fn tables(&self) -> String {
         self.tables.clone()
     }
@@ -132,7 +132,7 @@ impl Setup {
         self
     }
 
-    /// Runs this in the shell that becomes the service: limits, most often.
+    /// Runs this in the shell that becomes the service: usually limits.
     pub fn before(mut self, shell: &str) -> Self {
         self.before = Some(shell.to_owned());
         self
@@ -142,7 +142,7 @@ impl Setup {
         self.directory.path()
     }
 
-    /// Where the store's file is.
+    /// The path of the store's file.
     pub fn store_path(&self) -> PathBuf {
         self.path().join(&self.store)
     }
@@ -157,7 +157,7 @@ impl Setup {
             return text.clone();
         }
         let file = || format!("sqlite:{}", self.store.display());
-        // An older release does not know the key, and starts if it is not there.
+        // An older release does not know the key, and starts only without it.
         let keys = if self.keys.is_empty() {
             String::new()
         } else {
@@ -203,7 +203,7 @@ impl Setup {
         Service::spawn(self)
     }
 
-    /// Starts a service that has to refuse, and says how it did.
+    /// Starts a service that has to refuse to start; returns its outcome.
     pub async fn refusal(&self) -> Outcome {
         self.write();
         command::finish(&mut self.command()).await

@@ -1,4 +1,4 @@
-//! A destination: a real HTTP server that records every request and answers as the test says.
+//! A destination: a real HTTP server that records every request and answers as the test decides.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
@@ -19,7 +19,6 @@ use tokio::task::JoinHandle;
 
 use super::{Gate, within};
 
-/// One request, as it arrived.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub path: String,
@@ -28,7 +27,7 @@ pub struct Received {
     pub at: Instant,
     pub key: String,
     pub event_id: String,
-    /// How often this key has come, this time included.
+    /// How often this key has arrived, including this time.
     pub nth: usize,
 }
 
@@ -38,21 +37,19 @@ impl Received {
     }
 }
 
-/// What the sink does with a request.
+/// The sink's reaction to a request.
 pub enum Reply {
     Status(u16),
     With(u16, &'static [(&'static str, &'static str)]),
-    /// Answers with this body.
     Body(u16, Bytes),
-    /// Works this long, then answers.
+    /// Works for this long, then answers.
     Slow(Duration, u16),
     /// Works until the gate opens, then answers.
     Behind(Gate, u16),
-    /// Never answers.
     Hang,
-    /// Applies the effect, and is gone before it can say so.
+    /// Applies the effect, and closes the connection before it can answer.
     DropAfterApplying,
-    /// Applies the effect, and says otherwise.
+    /// Applies the effect, and answers with a status that says otherwise.
     LieAfterApplying(u16),
 }
 
@@ -75,26 +72,26 @@ struct Shared {
 #[derive(Default)]
 struct State {
     received: Vec<Received>,
-    /// How often each key has come.
+    /// How often each key has arrived.
     times: HashMap<String, usize>,
-    /// Keys in the order in which they took effect; a doubled effect is twice in it.
+    /// Keys in the order in which they took effect; a doubled effect is listed twice.
     applied: Vec<(String, String)>,
     running: usize,
     running_max: usize,
 }
 
 impl Sink {
-    /// Applies everything at once.
+    /// Applies everything immediately.
     pub async fn start() -> Self {
         Self::that(|_| Reply::Status(200)).await
     }
 
-    /// Behaves as told.
+    /// Uses this behaviour.
     pub async fn that(behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), behaviour)
     }
 
-    /// Applies everything, at an address that was another sink's before.
+    /// Applies everything, at an address that belonged to another sink before.
     pub async fn at(address: SocketAddr) -> Self {
         Self::on(TcpListener::bind(address).await.unwrap(), |_| Reply::Status(200))
     }
@@ -117,7 +114,7 @@ impl Sink {
         }
     }
 
-    /// Behaves otherwise from the next request on.
+    /// Uses another behaviour from the next request on.
     pub fn behave(&self, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
         *self.shared.behaviour.lock() = Arc::new(behaviour);
     }
@@ -139,7 +136,7 @@ impl Sink {
             .collect()
     }
 
-    /// The effects: what a receiver that looks at the key has applied, once for each.
+    /// The effects that a receiver which respects the key has applied, each once.
     pub fn effects(&self) -> BTreeSet<String> {
         self.shared
             .state
@@ -150,7 +147,7 @@ impl Sink {
             .collect()
     }
 
-    /// Ids of the events that took effect.
+    /// The ids of the events that took effect.
     pub fn events_applied(&self) -> BTreeSet<String> {
         self.shared
             .state
@@ -161,7 +158,7 @@ impl Sink {
             .collect()
     }
 
-    /// How many requests were applied, repeated ones included.
+    /// The number of requests that were applied, including repeated ones.
     pub fn applications(&self) -> usize {
         self.shared.state.lock().applied.len()
     }
@@ -177,12 +174,12 @@ impl Sink {
             .collect()
     }
 
-    /// The most requests that were ever in hand at once.
+    /// The most requests ever in progress at once.
     pub fn running_max(&self) -> usize {
         self.shared.state.lock().running_max
     }
 
-    /// Every key that an event showed. More than one is a broken promise.
+    /// Every key that an event arrived with. More than one is a broken promise.
     pub fn keys_by_event(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut keys: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for one in self.received() {
@@ -198,7 +195,7 @@ impl Sink {
         }
     }
 
-    /// Waits until the sink is as the test wants it.
+    /// Waits until the sink satisfies the condition.
     pub async fn until(&self, what: &str, limit: Duration, is_there: impl Fn(&Self) -> bool) {
         let mut changes = self.changes.clone();
         let seen = || {
@@ -236,7 +233,7 @@ impl Sink {
     /// Stops listening: a destination that is down.
     pub async fn stop(mut self) -> SocketAddr {
         self.server.abort();
-        // It ends as cancelled, which is what was asked for.
+        // It ends as cancelled, as intended.
         let _ = within("the sink stops", Duration::from_secs(5), &mut self.server).await;
         self.address
     }
@@ -350,7 +347,7 @@ impl Shared {
     }
 }
 
-/// Counts a request as in hand, also when the client hangs up on it.
+/// Counts a request as in progress, also when the client hangs up on it.
 struct Running<'a>(&'a Shared);
 
 impl<'a> Running<'a> {

@@ -1,4 +1,4 @@
-//! Someone with a browser, as far as HTTP goes: cookies, forms, and redirects that are followed one by one.
+//! A browser as far as HTTP goes: cookies, forms, and redirects that are followed one by one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ use http_body_util::Full;
 
 use super::{Connection, HttpResponse};
 
-/// How many redirects and forms a sign-in takes at most.
+/// The most redirects and forms that a sign-in takes.
 const STEPS_MAX: usize = 16;
 
-/// A browser without a window. One name leads to the service, whichever replica a balancer in front of it would choose.
+/// A browser without a window. One name leads to the service, whichever replica a load balancer would choose.
 pub struct Visitor {
     pub dashboard: String,
     pub replica: SocketAddr,
@@ -34,7 +34,7 @@ impl Visitor {
         self.get(&format!("{}{path}", self.dashboard)).await
     }
 
-    /// A form of the dashboard, with the proof of one of its pages.
+    /// Submits a form of the dashboard, with the CSRF token from one of its pages.
     pub async fn form(&mut self, path: &str, fields: &[(&str, &str)]) -> HttpResponse {
         let page = self.page("/events").await.text();
         let csrf = between(&page, "name=\"csrf\" value=\"", "\"")
@@ -53,7 +53,7 @@ impl Visitor {
         self.send(Method::POST, url, body).await
     }
 
-    /// Goes to the provider, signs in there, and stops at the address that leads back.
+    /// Goes to the provider, signs in there, and stops at the URL that leads back.
     pub async fn come_back_as(&mut self, user: &str, next: &str) -> String {
         let mut answer = self.page(&format!("/login/oidc?next={next}")).await;
         for _ in 0..STEPS_MAX {
@@ -76,7 +76,7 @@ impl Visitor {
         panic!("the provider does not lead back");
     }
 
-    /// Signs in, and goes on as a browser does.
+    /// Signs in and follows the redirects.
     pub async fn sign_in(&mut self, user: &str, next: &str) -> HttpResponse {
         let back = self.come_back_as(user, next).await;
         let answer = self.get(&back).await;
@@ -121,7 +121,7 @@ impl Visitor {
                 cookies.insert(name.to_owned(), value.to_owned());
             }
         }
-        // The provider leads to paths of its own.
+        // The provider redirects to its own paths.
         if let Some(path) = answer
             .header("location")
             .filter(|location| location.starts_with('/'))

@@ -1,14 +1,14 @@
-//! Waiting: always for a condition, always with an end.
+//! Waiting: always for a condition, always with a limit.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Looks until there is something to see; a test that waited in vain says for what.
+/// Polls until there is a value; a test that waited in vain says for what.
 pub async fn eventually<T>(what: &str, limit: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + limit;
     loop {
@@ -23,7 +23,7 @@ pub async fn eventually<T>(what: &str, limit: Duration, mut look: impl AsyncFnMu
     }
 }
 
-/// Waits for a future that must end in time.
+/// Waits for a future that must finish in time.
 pub async fn within<T>(what: &str, limit: Duration, future: impl Future<Output = T>) -> T {
     let Ok(value) = timeout(limit, future).await else {
         panic!("it did not end within {limit:?}: {what}");
