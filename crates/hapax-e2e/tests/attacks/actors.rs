@@ -1,4 +1,4 @@
-//! Someone with a token of their own claims to be someone else, wherever the audit trail takes a name from.
+//! Someone with their own token claims to be someone else, in every place from which the audit trail might take a name.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ const TOKEN: &str = "ops-0123456789abcdef0123456789abcdef";
 const FORGED: &str = "root";
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Everything that is written to the audit trail by a caller of this site.
+/// Every audited action that a caller can take on this site.
 const AUDITED: [&str; 15] = [
     "alerts.test",
     "conflict.release",
@@ -83,7 +83,7 @@ async fn no_caller_chooses_the_name_that_the_audit_trail_keeps() {
     assert_eq!(noted.count(), tried, "what they say is shown as a note");
 }
 
-/// Rows that the outbox cannot take, so that there are some to try again.
+/// Rows that the outbox refuses, so that there are some to retry.
 fn prepare_outbox(setup: &Setup) -> PathBuf {
     let path = setup.path().join("app.db");
     let database = rusqlite::Connection::open(&path).unwrap();
@@ -121,7 +121,7 @@ impl Attacker {
         attacker
     }
 
-    /// A dead event, delivered twice, and another body under its id.
+    /// A dead event, delivered twice, and a conflict under its id.
     async fn event(&self, id: &str) -> (String, String) {
         let sender = Sender::of("stripe");
         let ours = self.service.deliver_twice(&sender.event(id)).await;
@@ -146,7 +146,7 @@ impl Attacker {
         .await;
     }
 
-    /// Every audited operation of the API; how many.
+    /// Calls every audited operation of the API; returns how many.
     async fn through_the_api(&self) -> usize {
         let (id, hash) = self.event("evt_api").await;
         self.until_refused(1).await;
@@ -177,7 +177,7 @@ impl Attacker {
             let answer = self.call(method, &format!("/api/v1/{path}"), &body).await;
             assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         }
-        // Nothing matches, and the pause before it keeps the job from ending before it is cancelled.
+        // Nothing matches, and the pause keeps the job from finishing before it is cancelled.
         let pause = self.call("POST", "/api/v1/destinations/app/pause", "").await;
         assert_eq!(pause.status, 200);
         let slow = "{\"query\":\"source:stripe\",\"rate\":1}";
@@ -205,7 +205,7 @@ impl Attacker {
         .await;
     }
 
-    /// Every audited form of the dashboard; how many.
+    /// Submits every audited form of the dashboard; returns how many.
     async fn through_forms(&self) -> usize {
         let (id, hash) = self.event("evt_form").await;
         self.until_refused(2).await;

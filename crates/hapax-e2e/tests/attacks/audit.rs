@@ -1,4 +1,4 @@
-//! Someone who can write to the database changes the audit trail by hand: `hapax audit verify` finds it.
+//! Someone with write access to the database changes the audit trail by hand: `hapax audit verify` detects it.
 
 use std::path::Path;
 
@@ -7,14 +7,13 @@ use rusqlite::Connection;
 use super::report;
 use hapax_testkit::{Outcome, Setup, Sink};
 
-/// Entries of the trail.
 const ENTRIES: u64 = 6;
 
-/// What is done to the database, and what `verify` says of it.
+/// A change to the database, and how `verify` reports it.
 struct Tampering {
     what: &'static str,
     sql: &'static str,
-    /// The entry at which the trail is broken; none where only a kept head shows it.
+    /// The entry at which the trail is broken; `None` if only a saved head reveals it.
     broken_at: Option<u64>,
 }
 
@@ -116,7 +115,7 @@ async fn an_audit_trail_that_was_changed_by_hand_is_found() {
     assert_eq!(found, TAMPERINGS.len());
 }
 
-/// Keeps a copy of the database, and changes it.
+/// Copies the database, and changes the copy.
 fn tampered(database: &Path, sql: &str) -> std::path::PathBuf {
     let connection = Connection::open(database).unwrap();
     connection

@@ -1,6 +1,6 @@
-//! Strangers at the ingest port: whatever they send, a well-signed source goes on as if they were not there.
+//! Strangers at the ingest port: whatever they send, a well-signed source is not affected.
 //!
-//! They come from 127.0.0.2, and the source from 127.0.0.1. `hapax attack` and `hapax load` are the helpers of
+//! They connect from 127.0.0.2, and the source from 127.0.0.1. `hapax attack` and `hapax load` are the helpers of
 //! `hapax bench --hostile`.
 
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ const STALLED: usize = 26;
 const HEADS: usize = 500;
 const HOSTILE: usize = 500;
 const LIMIT: Duration = Duration::from_secs(60);
-/// In the form of Stripe's, so that only its check can tell.
+/// In the format of Stripe's, so that only verifying it reveals the forgery.
 const BAD_SIGNATURE: &str = "stripe-signature: t=1700000000,v1=00\r\n";
 
 async fn stranger(address: SocketAddr) -> TcpStream {
@@ -29,7 +29,7 @@ async fn stranger(address: SocketAddr) -> TcpStream {
     socket.connect(address).await.unwrap()
 }
 
-/// A connection that has sent all of a large body but its last byte, or as much as was taken of it.
+/// A connection that has sent all but the last byte of a large body, or as much of it as was accepted.
 async fn stalled(address: SocketAddr, signature: &str) -> TcpStream {
     let mut stream = stranger(address).await;
     let head = format!(
@@ -37,7 +37,7 @@ async fn stalled(address: SocketAddr, signature: &str) -> TcpStream {
         LARGE_BODY_BYTES + 1
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    // One that was refused already may be closed on us.
+    // A connection that was already refused may be closed.
     let _ = stream.write_all(&vec![b'x'; LARGE_BODY_BYTES]).await;
     stream
 }
@@ -108,7 +108,7 @@ async fn unfinished_heads_cost_little_memory() {
         stream.write_all(beginning.as_bytes()).await.unwrap();
         heads.push(stream);
     }
-    // Answered after all of those were read: a listener takes connections in their order.
+    // Answered after all of those were read: a listener accepts connections in order.
     service.deliver_twice(&Sender::of("stripe").event("evt_2")).await;
     let each = service.resident_bytes().saturating_sub(before) / HEADS as u64;
     report::write(
@@ -120,7 +120,7 @@ async fn unfinished_heads_cost_little_memory() {
     drop(heads);
 }
 
-/// One run of the load client: `rate` a second, or as fast as it is answered.
+/// One run of the load client: `rate` requests per second, or as fast as they are answered.
 async fn load(service: &Service, seconds: u32, rate: Option<u32>, seed: u32) -> Value {
     let distinct = rate.map_or(30_000, |rate| rate + 1) * seconds;
     let mut command = command_in(service.setup.directory.path());
@@ -139,7 +139,7 @@ async fn load(service: &Service, seconds: u32, rate: Option<u32>, seed: u32) -> 
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The strangers, once all of them are connected; they end with their handle.
+/// The strangers, once all of them are connected; dropping the handle ends them.
 async fn attack(service: &Service) -> Child {
     let mut child = command_in(service.setup.directory.path())
         .args(["attack", "--address", &service.address().to_string()])

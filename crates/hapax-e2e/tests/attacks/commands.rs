@@ -1,4 +1,4 @@
-//! A program that Hapax starts reads the secrets of Hapax in its environment.
+//! A program that Hapax starts reads Hapax's secrets in its environment.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::report;
 use hapax_testkit::{Sender, Setup, eventually, secret_of};
 
 const LIMIT: Duration = Duration::from_secs(30);
-/// Every secret has this in it.
+/// Every secret contains this.
 const MARK: &str = "hunter2";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

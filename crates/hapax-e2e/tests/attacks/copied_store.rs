@@ -15,7 +15,7 @@ use hapax_testkit::{Delivery, Reply, Sender, Service, Setup, Sink};
 
 const KEY: &str = "the key of this test, which is long enough";
 const LIMIT: Duration = Duration::from_secs(30);
-/// In a body, in its conflict and in a destination's answer.
+/// In a body, in its conflict and in a destination's response.
 const MARK: &str = "ada-lovelace-1815@example.com";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,7 +62,7 @@ async fn a_store_that_was_in_plain_shows_nothing_once_its_rows_are_encrypted() {
     .await;
     let doctor = service.hapax(&["doctor"]).await;
     let metrics = service.admin("/metrics").await.text();
-    // It is still known, and it can still be read.
+    // The event is still known and can still be read.
     let answer = service.deliver(&deliveries()[0]).await;
     let payload = service
         .admin(&format!("/api/v1/events/{}/payload", answer.field("id")))
@@ -107,14 +107,14 @@ fn setup(sink: &Sink) -> Setup {
     Setup::stripe_to_with(sink, "max_attempts = 1")
 }
 
-/// An event, and another body under its id.
+/// An event, and a conflict under its id.
 fn deliveries() -> [Delivery; 2] {
     let sender = Sender::of("stripe");
     let object = |number: u32| serde_json::json!({"email": MARK, "number": number});
     [1, 2].map(|number| sender.stripe_event("evt_1", "customer.created", &object(number)))
 }
 
-/// Sends both, each twice, and waits for the answer of the destination.
+/// Sends both, each twice, and waits for the destination's response.
 async fn leave(service: &Service) {
     let [event, conflict] = deliveries();
     let id = service.deliver_twice(&event).await;
@@ -128,7 +128,7 @@ async fn leave(service: &Service) {
     );
 }
 
-/// A store that was used, as someone finds it who has only that.
+/// A used store, as found by someone who has nothing else.
 async fn copy_of(store: &str, keys: &[&str]) -> Vec<u8> {
     let sink = answering().await;
     let setup = setup(&sink).encrypted(keys);
@@ -149,7 +149,7 @@ async fn copy_of(store: &str, keys: &[&str]) -> Vec<u8> {
             database.dump().unwrap()
         }
         _ => {
-            // Compression would hide a text from a plain search.
+            // Compression would hide the text from a plain search.
             let server = Redis::start(&["--rdbcompression", "no"]).unwrap();
             let url = format!("{}?prefix={}", server.url(), fresh_prefix());
             let service = setup.database(&url).start().await;
@@ -168,7 +168,7 @@ fn snapshot(server: &Redis) -> Vec<u8> {
     std::fs::read(Path::new(&folder).join(file)).unwrap()
 }
 
-/// The files of a store, but not its configuration.
+/// The files of a store, without its configuration.
 fn files(folder: &Path) -> Vec<u8> {
     let paths = std::fs::read_dir(folder)
         .unwrap()
@@ -182,13 +182,13 @@ fn files(folder: &Path) -> Vec<u8> {
     of_store.flat_map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// What must not be found: the text, and the hashes by which someone could confirm a guess.
+/// What must not be found: the text, and the hashes that could confirm a guess.
 fn traces() -> Vec<Vec<u8>> {
     let hashes = deliveries().map(|delivery| BodyHash::of(&delivery.body).as_bytes().to_vec());
     std::iter::once(MARK.as_bytes().to_vec()).chain(hashes).collect()
 }
 
-/// As it is, in hexadecimal, or in Base64.
+/// Verbatim, in hexadecimal, or in Base64.
 fn holds(copy: &[u8], trace: &[u8]) -> bool {
     let forms = [
         trace.to_vec(),

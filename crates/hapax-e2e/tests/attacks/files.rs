@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::report;
 use hapax_testkit::{Sender, Setup, Sink};
 
-/// Files that others may do anything with, with their modes.
+/// Files that other users have any access to, with their modes.
 fn open_files(folder: &Path, prefix: &str) -> (usize, Vec<(PathBuf, u32)>) {
     let files = std::fs::read_dir(folder)
         .unwrap()
@@ -32,7 +32,7 @@ async fn the_files_of_the_store_are_for_their_owner_alone() {
     let folder = service.setup.path().to_owned();
     let (made, open) = open_files(&folder, "hapax.db");
 
-    // As an earlier version left them, and as a killed process does: with a log beside the database.
+    // As an earlier version left them, and as a killed process does: with a log next to the database.
     service.kill().await;
     for suffix in ["", "-wal", "-shm", ".lock"] {
         let path = folder.join(format!("hapax.db{suffix}"));

@@ -1,4 +1,4 @@
-//! A stranger who claims another address, to get past an allow list or out of a limit that counts by address.
+//! A stranger who claims another address, to get past an allow list or around a limit per address.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use hapax_testkit::{Delivery, Sender, Setup};
 
 const ALLOWED: &str = "203.0.113.7";
 
-/// Sends a well-signed event from an address of this machine, with more headers.
+/// Sends a well-signed event from a local address, with more headers.
 async fn send(base: &str, from: &str, delivery: &Delivery, headers: &[&str]) -> String {
     let mut curl = Command::new("curl");
     curl.args([
@@ -49,7 +49,7 @@ async fn an_address_in_a_header_counts_only_from_a_trusted_proxy() {
     let forged = [
         ("127.0.0.2", vec![format!("x-forwarded-for: {ALLOWED}")]),
         ("127.0.0.2", vec![format!("forwarded: for={ALLOWED}")]),
-        // By the proxy, which adds whom it has seen, and passes on what it does not know.
+        // Through the proxy, which appends its client's address and passes on headers that it does not know.
         (
             "127.0.0.1",
             vec![format!("x-forwarded-for: {ALLOWED}, 198.51.100.1")],

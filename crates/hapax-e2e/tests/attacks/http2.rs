@@ -1,6 +1,6 @@
-//! Strangers at a port that speaks TLS and HTTP/2: what bounds HTTP/1.1 bounds these, too.
+//! Strangers at a port that speaks TLS and HTTP/2: the limits of HTTP/1.1 apply here, too.
 //!
-//! They come from 127.0.0.2, and the source from 127.0.0.1.
+//! They connect from 127.0.0.2, and the source from 127.0.0.1.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn strange_frames(service: &Service) -> Frames {
     Frames::open(frames::tls(stranger(service).await, cert, "h2").await).await
 }
 
-/// Twice, by HTTP/2.
+/// Delivers twice over HTTP/2.
 async fn deliver(service: &Service, authority: &Authority, id: &str) {
     let event = Sender::of("stripe").event(id);
     for status in ["accepted", "duplicate"] {
@@ -56,7 +56,7 @@ async fn deliver(service: &Service, authority: &Authority, id: &str) {
     }
 }
 
-/// A signature in the form of Stripe's, so that only its check can tell, and a long header.
+/// A signature in the format of Stripe's, so that only verifying it reveals the forgery, and a long header.
 fn unproven() -> Vec<u8> {
     let signature = ("stripe-signature".to_owned(), "t=1700000000,v1=00".to_owned());
     head(&[signature, ("x-long".to_owned(), "x".repeat(LONG))])
@@ -77,7 +77,7 @@ async fn unfinished_heads_and_handshakes_by_tls_cost_little_memory() {
     let mut held = Vec::new();
     for _ in 0..HEADS {
         let mut socket = stranger(&service).await;
-        // A record of 16 KiB that never comes to its end.
+        // A record of 16 KiB that is never completed.
         socket.write_all(&[0x16, 0x03, 0x01, 0x40, 0x00]).await.unwrap();
         socket.write_all(&vec![1; LONG]).await.unwrap();
         held.push(socket);
@@ -129,7 +129,7 @@ async fn streams_that_stall_cost_what_connections_do_and_are_as_many() {
     let tried =
         format!("{CONNECTIONS} HTTP/2 connections hold {STREAMS} requests each, with heads of 14 KiB");
     report_memory("http2-streams", &tried, grown, count);
-    // All that one address may have at the same time: one more is refused.
+    // The most that one address may have at the same time: one more is refused.
     let mut more = strange_frames(&service).await;
     more.say(HEADERS, END_HEADERS, 1, &unproven()).await.unwrap();
     let refused = within("one more is refused", LIMIT, async {

@@ -1,5 +1,5 @@
-//! Strangers who have keys fetched: requests without a valid signature that name certificates which do not exist, faster
-//! than the sender's server says so.
+//! Strangers who cause keys to be fetched: requests without a valid signature that name nonexistent certificates,
+//! faster than the provider's server can respond.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +15,8 @@ use hapax_testkit::certificate::certificate_of;
 use hapax_testkit::{Connection, Delivery, Reply, Service, Setup, Sink, now};
 
 const STRANGERS: usize = 80;
-/// Calls to PayPal that strangers can cause at once, and those of the minute after: see `http/ingest/keys/source.rs`.
+/// Calls to PayPal that strangers can cause at once, plus those of the following minute: see
+/// `http/ingest/keys/source.rs`.
 const CALLS_MAX: usize = 32 + 30;
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -29,7 +30,7 @@ provider = \"aws-sns\"
 options = { topic_arns = [\"arn:aws:sns:us-east-1:123456789012:sample\"] }
 ";
 
-/// A server that has the certificate of SNS, and lets everyone wait for any other.
+/// A server that has the certificate of SNS, and never answers for any other.
 async fn key_server(sns: &SecretPair) -> Sink {
     let certificate = Bytes::from(certificate_of("sns.amazonaws.com", &sns.verifying));
     Sink::that(move |asked| {
@@ -69,7 +70,7 @@ fn notification(pair: &SecretPair, id: &str) -> Delivery {
     delivery("/in/sns", id, delivered.headers, delivered.body)
 }
 
-/// Signed by no one, with a certificate with this name.
+/// An unsigned delivery that names this certificate.
 fn forgery(certificate: &str) -> Delivery {
     let headers = [
         ("paypal-transmission-id", "made-up"),
@@ -114,7 +115,7 @@ async fn certificates_that_strangers_make_up_for_one_source_never_delay_another(
             }
         });
     }
-    // All places for PayPal's certificates are taken by then, and most strangers were sent away.
+    // All slots for PayPal's certificates are taken by then, and most strangers were turned away.
     keys.until_received(4, LIMIT).await;
     let asked = Arc::clone(&sent);
     hapax_testkit::eventually("every stranger was answered once", LIMIT, async || {

@@ -1,7 +1,7 @@
-//! The attack suite: what a stranger, a reader or a neighbour on the machine tries, against the real binary.
+//! The attack suite: what a stranger, a reader or another user of the machine might try, against the real binary.
 //!
-//! A target of its own beside `main.rs`, since its figures need an optimised binary: `./test attacks` builds one and names
-//! it in `HAPAX_TEST_BINARY`. Each attack succeeded once, and has a line in SECURITY.md.
+//! A separate test target, since its figures need an optimised binary: `./test attacks` builds one and names it in
+//! `HAPAX_TEST_BINARY`. Each attack succeeded once, and has a line in SECURITY.md.
 
 #![expect(
     clippy::unwrap_used,

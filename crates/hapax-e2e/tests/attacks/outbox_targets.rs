@@ -1,5 +1,5 @@
-//! An attacker who can write a row of an outbox uses Hapax to call what only Hapax can reach: this machine, its private network,
-//! the admin port.
+//! An attacker who can write an outbox row uses Hapax to call addresses that only Hapax can reach: this machine, its
+//! private network, the admin port.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -12,10 +12,9 @@ use super::report;
 use hapax_testkit::{Service, Setup, Sink, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Every credential of a row has this in it.
+/// Every credential of a row contains this.
 const MARK: &str = "hunter2";
 
-/// The application's database.
 struct App(Connection);
 
 impl App {
@@ -26,7 +25,7 @@ impl App {
         Self(connection)
     }
 
-    /// Writes a row, twice, as an application that was not sure would. Its key is the URL without what is secret.
+    /// Writes a row twice, as an application that was not sure would. Its key is the URL without the secret parts.
     fn write(&self, url: &str) {
         let insert = "INSERT INTO hapax_outbox (kind, target, headers, body, idempotency_key) VALUES ('http', ?1, ?2, 'x', ?3)";
         let headers = format!(
@@ -70,7 +69,7 @@ async fn ended(service: &Service, count: usize, status: &str) -> Vec<Value> {
     .await
 }
 
-/// A dead letter after one attempt, for a reason that says what to do.
+/// A dead letter after one attempt, with a reason that says what to do.
 fn assert_blocked(event: &Value, because: &str) {
     let attempts = event["attempts"].as_array().unwrap();
     assert_eq!(attempts.len(), 1, "{event}");
@@ -181,7 +180,7 @@ async fn what_is_allowed_is_called_and_our_own_listeners_never() {
     );
 }
 
-/// The wildcard address is no one's, and leads to this machine all the same: such a row never becomes an event.
+/// The wildcard address belongs to no host but still leads to this machine: such a row never becomes an event.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_for_an_address_that_nobody_may_call_is_refused_at_once() {
     let victim = Sink::start().await;
@@ -203,7 +202,7 @@ async fn a_row_for_an_address_that_nobody_may_call_is_refused_at_once() {
         (refused == 2 * hosts.len() as u64).then_some(refused)
     })
     .await;
-    // As numbers they are names to everyone but the resolver.
+    // Written as a number, an address looks like a name to everything but the resolver.
     let numbers = ["0", "2852039166"];
     for host in numbers {
         app.write(&format!("http://{host}:{port}/hook"));
@@ -235,7 +234,7 @@ async fn credentials_of_a_row_are_shown_to_nobody() {
     app.write(&format!("{}?token={MARK}", friend.url()));
     let event = ended(&service, 1, "completed").await.remove(0);
     let id = event["id"].as_str().unwrap();
-    // The other side gets all of it.
+    // The target gets all of it.
     let received = friend.received().remove(0);
     assert_eq!(received.header("x-api-key"), Some(MARK));
     let mut shown = vec![event.to_string(), service.log()];

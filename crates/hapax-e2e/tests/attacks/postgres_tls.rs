@@ -1,4 +1,4 @@
-//! Someone between Hapax and its database says that there is no TLS, and asks for the password in plain text.
+//! Someone between Hapax and its database claims that there is no TLS, and asks for the password in plain text.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// "The password in plain text, please."
 const ASK_FOR_PASSWORD: [u8; 9] = [b'R', 0, 0, 0, 8, 0, 0, 0, 3];
 
-/// Refuses TLS, asks for the password, and remembers all that it is sent.
+/// Refuses TLS, asks for the password, and records everything that it receives.
 struct InTheMiddle {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<u8>>>,
@@ -102,7 +102,7 @@ async fn no_password_goes_to_whoever_refuses_tls() {
     }
 }
 
-/// What the operator asks for is done: a network of one's own may go without.
+/// The operator's setting is respected: a private network may do without TLS.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plain_text_is_for_those_who_ask_for_it() {
     let middle = InTheMiddle::start().await;

@@ -1,8 +1,8 @@
-//! A line of the report for each attack: what was tried, and what came of it. `./test attacks` puts them together.
+//! A line of the report for each attack: what was tried, and the result. `./test attacks` collects them.
 
 use std::path::PathBuf;
 
-/// Writes the line. Call it before the assertions, so that a failure shows its figure as well.
+/// Writes the line. Call it before the assertions, so that a failure shows its figure, too.
 pub(super) fn write(attack: &str, tried: &str, outcome: &str) {
     let text = format!("| {attack} | {tried} | {outcome} |\n");
     print!("{text}");

@@ -1,5 +1,5 @@
-//! A captured body under other ids: GitHub signs the body and not the id, so one captured delivery is enough to make
-//! others. With `same_body = "hold"` one of them runs; the rest wait for an operator.
+//! A captured body under other ids: GitHub signs the body but not the id, so one captured delivery is enough to forge
+//! others. With `same_body = "hold"` one of them runs; the others wait for an operator.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::report;
 use hapax_testkit::{Copies, Delivery, Sender, Service, Setup, Sink, deliver_all};
 
-/// Ids under which the one body comes.
+/// Ids under which the same body arrives.
 const IDS: usize = 51;
-/// How often each of them comes.
+/// How often each of them arrives.
 const EACH: usize = 2;
 const EFFECT_LIMIT: Duration = Duration::from_secs(20);
 
@@ -85,7 +85,7 @@ async fn one_effect(store: &str, with_store: impl FnOnce(Setup) -> Setup) {
         shown.stdout
     );
 
-    // No replay of dead letters lets them in.
+    // A replay of dead letters does not release them.
     let replayed = service.hapax(&["replay", &held[0]]).await;
     assert!(replayed.stderr.contains("--mode held"), "{}", replayed.stderr);
     for (released, id) in held[..3].iter().enumerate() {
@@ -108,7 +108,7 @@ async fn one_effect(store: &str, with_store: impl FnOnce(Setup) -> Setup) {
     );
 }
 
-/// The ids of the events that are held, in the order of lists.
+/// The ids of the held events, in list order.
 async fn held(service: &Service) -> Vec<String> {
     let page = service.api("events?q=status:held&limit=100").await;
     let events = page["events"].as_array().unwrap();

@@ -1,6 +1,7 @@
 //! Sign-ins that prove nothing: forged and stolen ID tokens, sign-ins of other browsers, and made-up logouts.
 //!
-//! The identity provider is the attacker's as far as tokens go: it hands out whatever the test forges. Its keys are real.
+//! The attacker controls the tokens of the identity provider: it issues any token that the test forges. Its keys are
+//! real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ fn unsigned(header: &Value, claims: &Value) -> String {
     format!("{}.{}", encode(header), encode(claims))
 }
 
-/// What the provider hands out next.
+/// The token that the provider issues next.
 #[derive(Clone, Default)]
 struct Forged {
     id_token: String,
@@ -121,7 +122,7 @@ impl Site {
         Visitor::new(&format!("http://{admin}"), admin)
     }
 
-    /// What a genuine provider says of a user that signs in.
+    /// The claims of a genuine provider about a user who signs in.
     fn claims(&self, nonce: &str) -> Value {
         json!({
             "iss": issuer(&self.provider), "aud": CLIENT, "sub": USER, "nonce": nonce, "groups": ["platform"],
@@ -129,14 +130,14 @@ impl Site {
         })
     }
 
-    /// Begins a sign-in: what was asked for.
+    /// Begins a sign-in; returns the parameters of the request to the provider.
     async fn begin(&self, visitor: &mut Visitor) -> BTreeMap<String, String> {
         let answer = visitor.page("/login/oidc").await;
         let (_, query) = answer.header("location").unwrap().split_once('?').unwrap();
         form_urlencoded::parse(query.as_bytes()).into_owned().collect()
     }
 
-    /// Comes back with a code, for which the provider hands this out.
+    /// Returns with a code, for which the provider issues this token.
     async fn come_back(
         &self,
         visitor: &mut Visitor,
@@ -151,7 +152,7 @@ impl Site {
         visitor.page(&format!("/login/oidc/callback?{query}")).await
     }
 
-    /// Whether a sign-in with such an ID token opens a session.
+    /// Whether a sign-in with this ID token opens a session.
     async fn opens(&self, forge: &dyn Fn(&Self, Value) -> Forged) -> bool {
         let mut visitor = self.visitor();
         let asked = self.begin(&mut visitor).await;
@@ -186,7 +187,7 @@ fn token(id_token: String) -> Forged {
 
 type Forge = Box<dyn Fn(&Site, Value) -> Forged>;
 
-/// The genuine claims with one change, under the genuine key.
+/// The genuine claims with one change, signed with the genuine key.
 fn changed(change: impl Fn(Value) -> Value + 'static) -> Forge {
     Box::new(move |site, claims| token(site.signer.sign(&site.signer.header(), &change(claims))))
 }
@@ -345,7 +346,7 @@ async fn stolen(site: &Site) -> Vec<(&'static str, bool)> {
     let asked = site.begin(&mut attacker).await;
     let other = site.begin(&mut victim).await;
     let genuine = |nonce: &str| token(site.signer.sign(&site.signer.header(), &site.claims(nonce)));
-    // A link to a sign-in of the attacker's, sent to someone who is signing in, and to someone who is not.
+    // A link to the attacker's sign-in, sent to someone who is signing in, and to someone who is not.
     for (name, visitor) in [("another browser", &mut victim), ("no browser", &mut bare)] {
         let answer = site
             .come_back(visitor, &asked["state"], &issuer, genuine(&asked["nonce"]))
@@ -386,7 +387,7 @@ async fn log_out(site: &Site, token: &str) -> u16 {
     site.visitor().post(&url, &[("logout_token", token)]).await.status
 }
 
-/// Logouts that the provider did not send; whether each ended the session.
+/// Logouts that the provider did not send, and whether each ended the session.
 async fn logouts(site: &Site) -> Vec<(&'static str, bool)> {
     let mut visitor = signed_in(site).await;
     let header = site.signer.header();
@@ -426,7 +427,7 @@ async fn logouts(site: &Site) -> Vec<(&'static str, bool)> {
         assert_eq!(log_out(site, &token).await, 400, "{name}");
         tried.push((name, visitor.page("/events").await.status != 200));
     }
-    // Genuine, and about others.
+    // Genuine, but about others.
     for (name, value) in [("sid", "session-2"), ("sub", "bob")] {
         let other = site
             .signer

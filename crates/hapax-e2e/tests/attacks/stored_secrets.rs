@@ -1,5 +1,5 @@
-//! Read access to the store, the API or a destination's requests must not be enough to send in a sender's name: neither with
-//! a token that is sent along, nor with a signature under another id than the one it came with.
+//! Read access to the store, the API or a destination's requests must not be enough to send in a provider's name:
+//! neither with a token that is sent along, nor with a signature under an id other than the one it came with.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ const ADMIN: &str = "the-admin-token-of-this-test";
 const READER: &str = "the-token-of-a-mere-reader";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Presets whose proof is a shared token, each with one that nothing else contains.
+/// Presets that authenticate with a shared token, each with a token that occurs nowhere else.
 const PRESETS: [(&str, &str); 4] = [
     ("gitlab", "glsecret-4f1d0c7a93be"),
     ("telegram", "tgsecret-91c7ab20e6d4"),
@@ -37,7 +37,7 @@ async fn a_shared_token_is_stored_shown_logged_and_forwarded_nowhere() {
     let mut sent = 0;
     for (provider, token) in PRESETS {
         let delivery = preset(provider, token, "4711");
-        // Some ids are made of the body: their events have no conflicts.
+        // Some ids are derived from the body: their events have no conflicts.
         let other = preset_with(
             provider,
             token,
@@ -113,7 +113,7 @@ async fn a_reader_cannot_send_a_signed_body_again_under_another_id() {
         .await
         .body;
     assert_eq!(body, delivery.body, "a reader has the body");
-    // Whatever in all of it could be a signature.
+    // Everything in it that could be a signature.
     let mut guesses: BTreeSet<&str> = collected
         .split(|letter: char| !letter.is_ascii_hexdigit())
         .filter(|word| matches!(word.len(), 40 | 64))
@@ -157,7 +157,7 @@ async fn a_reader_cannot_send_a_signed_body_again_under_another_id() {
         .find(|(name, _)| name == "x-hub-signature-256");
     let signature = String::from_utf8(signature.unwrap().1.clone()).unwrap();
     assert!(!collected.contains(signature.trim_start_matches("sha256=")));
-    // Someone who operates the service sees what came.
+    // An operator of the service sees the original.
     let whole = as_(&service, ADMIN, &format!("/api/v1/events/{id}")).await.text();
     assert!(whole.contains(&signature), "{whole}");
 }
@@ -211,7 +211,7 @@ fn custom(body: &str) -> Delivery {
     }
 }
 
-/// Everything that someone with this token can read.
+/// Everything that the holder of this token can read.
 async fn readable(service: &Service, token: &str, events: &[String]) -> Vec<u8> {
     let mut paths: Vec<String> = [
         "events",
@@ -277,7 +277,7 @@ async fn exports(service: &Service, events: &[String]) -> Vec<u8> {
     all
 }
 
-/// The store as it lies on the disk, its log included, and whatever else is there but the configuration.
+/// The store as it lies on the disk, including its log and all other files except the configuration.
 fn files(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

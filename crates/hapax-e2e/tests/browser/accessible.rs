@@ -1,4 +1,4 @@
-//! For everyone: names, landmarks, headers, contrast in light and dark, a focus that is seen, narrow screens.
+//! Accessibility: names, landmarks, headers, contrast in light and dark, a visible focus, narrow screens.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn faults(browser: &Browser, theme: &str) -> Vec<String> {
             "document.documentElement.dataset.theme = '{theme}'; document.querySelector('a[href]').focus()"
         ))
         .await;
-    // A browser shows the focus to those who use the keyboard. Not from the last control: there the key leaves the page.
+    // A browser shows the focus only for keyboard users. Not from the last control: there the key leaves the page.
     browser.press("\u{E004}").await;
     let found: Value = browser.run(AUDIT).await;
     serde_json::from_value(found).unwrap()
@@ -67,7 +67,7 @@ async fn the_checks_find_what_is_wrong() {
             ("<p id='main'></p>", "the id main is there twice"),
             ("<a href='#' class='wrong-focus'>x</a>", "the focus is not seen"),
         ];
-        // Styles of its own, since the policy of the page allows none in its markup.
+        // A style sheet, since the page's policy allows no inline styles.
         browser
             .run("const sheet = new CSSStyleSheet();\
                   sheet.replaceSync('.wrong-contrast { color: #999; background: #fff } .wrong-focus:focus { outline: none !important }');\

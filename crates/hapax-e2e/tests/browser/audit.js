@@ -1,4 +1,4 @@
-// Looks at the page as an accessibility checker does, and returns what is wrong. Contrast is computed from the styles.
+// Examines the page as an accessibility checker does, and returns the faults. Contrast is computed from the styles.
 const faults = [];
 const fault = (kind, element, more = "") => {
     const text = (element?.outerHTML ?? "").replace(/\s+/g, " ").slice(0, 140);
@@ -7,7 +7,7 @@ const fault = (kind, element, more = "") => {
 const all = (selector) => [...document.querySelectorAll(selector)];
 const isShown = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getClientRects().length > 0;
 
-// What fades is looked at when it is done.
+// Animations are finished before the page is examined.
 document.body.getBoundingClientRect();
 for (const animation of document.getAnimations()) animation.finish();
 

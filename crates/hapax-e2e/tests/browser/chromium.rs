@@ -14,21 +14,19 @@ use tokio::process::{Child, Command};
 
 use hapax_testkit::{eventually, free_address};
 
-/// Longest that a test waits for a page to be as it should; the machine may be busy.
+/// The longest that a test waits for a page to be as expected; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What kind of browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A wide window with scripts.
+    /// A wide window with JavaScript.
     Usual,
-    /// Without scripts.
+    /// Without JavaScript.
     Plain,
-    /// As wide as a small telephone.
+    /// As wide as a small phone.
     Narrow,
 }
 
-/// A window.
 pub(crate) struct Browser {
     pub(crate) client: Client,
     base: String,
@@ -40,7 +38,7 @@ pub(crate) struct Browser {
 pub(crate) async fn browse(base: &str, kind: Kind, test: impl AsyncFnOnce(&Browser)) {
     let browser = Browser::start(base, kind).await;
     let ended = AssertUnwindSafe(test(&browser)).catch_unwind().await;
-    // A browser that is gone already is closed.
+    // This fails if the browser is already gone.
     let _ = browser.client.clone().close().await;
     if let Err(panic) = ended {
         resume_unwind(panic);
@@ -98,9 +96,9 @@ impl Browser {
         field.send_keys(text).await.unwrap();
     }
 
-    /// Presses keys as a keyboard does: they go to whatever has the focus, shown or not.
+    /// Presses keys as a keyboard does: they go to the focused element, visible or not.
     pub(crate) async fn press(&self, keys: &str) {
-        // Chromium drops keys that come before a page is painted for the first time.
+        // Chromium drops keys that arrive before a page is first painted.
         self.until(
             "the page is painted",
             "performance.getEntriesByType('paint').length > 0",
@@ -124,7 +122,7 @@ impl Browser {
         .await
     }
 
-    /// The text of the page, as it is shown.
+    /// The visible text of the page.
     pub(crate) async fn text(&self) -> String {
         let body = self.find("body").await;
         body.text().await.unwrap()
@@ -152,7 +150,7 @@ impl Browser {
         .await;
     }
 
-    /// A script's value.
+    /// The value of a script.
     pub(crate) async fn ask(&self, script: &str) -> Value {
         self.client
             .execute(&format!("return {script}"), vec![])
@@ -160,12 +158,12 @@ impl Browser {
             .unwrap()
     }
 
-    /// Runs the body of a function in the page.
+    /// Runs a function body in the page.
     pub(crate) async fn run(&self, script: &str) -> Value {
         self.client.execute(script, vec![]).await.unwrap()
     }
 
-    /// Signs in and comes to the page that was wanted.
+    /// Signs in and arrives at the requested page.
     pub(crate) async fn sign_in(&self, token: &str, next: &str) {
         self.open(next).await;
         self.fill("#token", token).await;

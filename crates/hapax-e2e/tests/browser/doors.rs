@@ -1,4 +1,4 @@
-//! Coming in and going out.
+//! Signing in and out.
 
 use super::chromium::{Kind, browse};
 use super::site::{READER, Site, TOKEN};
@@ -49,7 +49,7 @@ async fn a_read_only_viewer_sees_no_working_button() {
                 .await;
             assert_eq!(working, 0, "{page}");
         }
-        // A button that is only hidden is no protection: the form is sent without it.
+        // Hiding a button is not protection: the form is sent without it.
         browser.open(&format!("/events/{id}")).await;
         browser
             .run("for (const one of document.querySelectorAll('fieldset')) one.disabled = false;\

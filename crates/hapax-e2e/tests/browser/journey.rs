@@ -1,4 +1,4 @@
-//! What an operator does on a bad day, from the login to the sign-out.
+//! An operator's bad day, from the login to the sign-out.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ async fn an_event_arrives_live_is_opened_shows_its_duplicate_and_is_replayed() {
         browser.until_shown("New events appear on top.").await;
         let id = site.deliver("evt_live").await;
         browser.until_shown("evt_live").await;
-        // The row becomes what the store has of it, without loading the page again.
+        // The row is updated from the store without reloading the page.
         browser
             .until(
                 "the row is settled",
@@ -56,7 +56,7 @@ async fn a_group_of_dead_letters_is_counted_confirmed_and_replayed_with_progress
             (found == "5").then_some(())
         })
         .await;
-        // Only now: what was received is not answered yet.
+        // Only now: the requests received so far are not answered yet.
         site.sink.behave(|_| Reply::Status(200));
         browser.click("main form[action='/dead/replay'] button").await;
         browser.until_shown("Replay a group").await;

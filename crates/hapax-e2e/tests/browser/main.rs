@@ -1,7 +1,7 @@
 //! The dashboard in a real browser: Debian's Chromium, driven over WebDriver, in front of the real binary.
 //!
-//! A target of its own beside `main.rs`, since it needs programs that the other tests do not. Every event is delivered
-//! twice, as everywhere.
+//! A separate test target, since it needs programs that the other tests do not. Every event is delivered twice, as
+//! everywhere.
 
 #![expect(
     clippy::unwrap_used,

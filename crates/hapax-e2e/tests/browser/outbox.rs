@@ -1,4 +1,4 @@
-//! The page of outboxes: what waits, what was refused and why, and trying it again.
+//! The outbox page: waiting rows, refused rows with the reason, and retrying them.
 
 use rusqlite::Connection;
 

@@ -1,5 +1,5 @@
-//! Pictures of every page, light and dark, for the documentation: written to docs/images with HAPAX_SCREENSHOTS=1, so
-//! that a usual run leaves the tree as it was.
+//! Screenshots of every page, light and dark, for the documentation: written to docs/images with HAPAX_SCREENSHOTS=1,
+//! so that a normal run leaves the tree unchanged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::chromium::{Browser, Kind, browse};
 use super::site::{PATIENCE, READER, Site, TOKEN};
 use hapax_testkit::{Reply, Sender, Setup, Sink};
 
-/// The largest picture, in bytes: they are part of the repository.
+/// The largest screenshot in bytes: they are part of the repository.
 const PICTURE_BYTES_MAX: usize = 200 * 1024;
 
-/// What Stripe sends in the pictures.
+/// The event types that Stripe sends in the screenshots.
 const KINDS: [&str; 6] = [
     "invoice.paid",
     "payment_intent.succeeded",
@@ -26,7 +26,7 @@ const KINDS: [&str; 6] = [
     "checkout.session.completed",
 ];
 
-/// A service on a day with everything: several senders, copies, a conflict, dead letters.
+/// A service with a bit of everything: several providers, duplicates, a conflict, dead letters.
 pub(crate) async fn busy() -> Site {
     let sink = Sink::that(|received| {
         let is_bad = received.path == "/billing" && received.event_id.ends_with('3');
@@ -61,7 +61,7 @@ pub(crate) async fn busy() -> Site {
     site
 }
 
-/// What the charts of a service show that has run for a week, written before it starts.
+/// Charts as after a week of running, written before the service starts.
 async fn remember(path: &Path) {
     let options = Options::new(Arc::new(SystemClock::default()));
     let store = SqliteStore::open(path, options).unwrap();
@@ -81,7 +81,7 @@ async fn remember(path: &Path) {
     store.close().await;
 }
 
-/// Busy hours and quiet ones, and a storm of copies.
+/// Busy and quiet hours, and a storm of duplicates.
 fn wave(slot: u64, place: u64, span: TimeRange) -> Traffic {
     let turn = std::f64::consts::TAU * slot as f64 / span.slots() as f64;
     let height = 60.0 + 45.0 * (2.0 * turn + place as f64).sin() + 12.0 * (17.0 * turn).cos();
@@ -123,11 +123,11 @@ async fn fill(site: &Site) {
         &serde_json::json!({ "amount": 1200 }),
     );
     assert_eq!(site.service.deliver(&other).await.field("status"), "conflict");
-    // Two destinations for Stripe's, one for the others.
+    // Two destinations for Stripe's events, one for the others.
     site.sink.until_received(24 * 2 + 12, PATIENCE).await;
 }
 
-/// The name of each page, and where it is.
+/// The name and path of each page.
 pub(crate) async fn pages(site: &Site) -> Vec<(&'static str, String)> {
     let id = site
         .service
@@ -145,7 +145,7 @@ pub(crate) async fn pages(site: &Site) -> Vec<(&'static str, String)> {
         ("outbox", "/outbox"),
         ("audit", "/audit"),
         ("api", "/api"),
-        // Last: the picture test replays the dead letters before it looks here.
+        // Last: the screenshot test replays the dead letters before it opens this page.
         ("replays", "/replays"),
     ] {
         pages.push((name, path.to_owned()));
@@ -193,7 +193,7 @@ async fn every_page_has_its_picture_in_light_and_dark() {
     .await;
 }
 
-/// Without the pointer, which would mark what is below it.
+/// Without the pointer, which would highlight the element below it.
 async fn take(browser: &Browser, theme: &str) -> Vec<u8> {
     browser
         .run(&format!(

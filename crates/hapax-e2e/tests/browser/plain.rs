@@ -1,4 +1,4 @@
-//! Without a script: everything can be read and done.
+//! Without JavaScript: everything can be read and done.
 
 use super::chromium::{Kind, browse};
 use super::site::{PATIENCE, Site, TOKEN};

@@ -1,4 +1,4 @@
-//! A sender chooses its bytes; nothing of them ever runs.
+//! Providers choose their bytes; none of them ever run.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ async fn a_payload_of_script_is_shown_as_text_and_nothing_of_it_runs() {
     browse(&site.url(), Kind::Usual, async |browser| {
         browser.sign_in(TOKEN, "/events").await;
         browser.until_shown("New events appear on top.").await;
-        // Drawn by the script as it arrives, then by the server. The watch sees what is gone again by then.
+        // Drawn by the script as it arrives, then by the server. The observer also sees elements that are gone by then.
         browser
             .run(
                 "window.foreign = 0;\

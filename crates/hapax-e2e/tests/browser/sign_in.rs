@@ -1,5 +1,5 @@
-//! Single sign-on in a real browser. The provider is another site for it, as it is outside of tests: cookies that are ours
-//! alone do not come along from there.
+//! Single sign-on in a real browser. To it the provider is another site, as it is in production: our same-site cookies
+//! are not sent from there.
 
 use super::chromium::{Kind, browse};
 use super::site::TOKEN;

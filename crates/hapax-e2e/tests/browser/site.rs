@@ -1,18 +1,16 @@
-//! The service that the browser looks at: a token, a read-only token, one source, one real destination.
+//! The service behind the browser: a token, a read-only token, one source, one real destination.
 
 use std::time::Duration;
 
 use hapax_testkit::{Reply, Sender, Service, Setup, Sink};
 
-/// The admin token.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-/// A token that only reads.
+/// A read-only token.
 pub(crate) const READER: &str = "reader-0123456789abcdef";
 
-/// Longest that something outside of the browser takes.
+/// The longest that anything outside the browser takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running service and its destination.
 pub(crate) struct Site {
     pub(crate) service: Service,
     pub(crate) sink: Sink,
@@ -20,12 +18,12 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// With a destination that takes everything.
+    /// With a destination that accepts everything.
     pub(crate) async fn start() -> Self {
         Self::answering(|_| Reply::Status(200)).await
     }
 
-    /// With a destination that answers so.
+    /// With a destination that answers like this.
     pub(crate) async fn answering(
         behaviour: impl Fn(&hapax_testkit::Received) -> Reply + Send + Sync + 'static,
     ) -> Self {
@@ -42,12 +40,12 @@ impl Site {
         }
     }
 
-    /// Where the dashboard is.
+    /// The URL of the dashboard.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.service.setup.admin)
     }
 
-    /// Delivers an event twice: new, then a copy. Returns our id.
+    /// Delivers an event twice: new, then a duplicate. Returns its Hapax id.
     pub(crate) async fn deliver(&self, id: &str) -> String {
         self.service.deliver_twice(&self.sender.event(id)).await
     }

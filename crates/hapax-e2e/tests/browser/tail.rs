@@ -1,4 +1,4 @@
-//! The live tail: held while someone reads, and honest about what it cannot know.
+//! The live tail: paused while someone reads, and honest about what it cannot know.
 
 use super::chromium::{Kind, browse};
 use super::site::{Site, TOKEN};
@@ -12,7 +12,7 @@ async fn a_paused_tail_counts_what_comes_and_shows_it_when_asked() {
         browser.click("[data-live-pause]").await;
         browser.until_shown("New events are counted and not shown.").await;
         site.deliver("evt_held").await;
-        // The event and its copy.
+        // The event and its duplicate.
         browser.until_shown("Show 2 new").await;
         assert!(!browser.text().await.contains("evt_held"));
         browser.click("[data-live-new]").await;

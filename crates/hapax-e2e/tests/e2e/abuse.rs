@@ -1,4 +1,4 @@
-//! Abuse: what strangers send to hurt. Each is cut off at a limit, and real deliveries go on meanwhile.
+//! Abuse: requests that strangers send to do harm. Each is cut off at a limit, and real deliveries continue.
 
 mod bodies;
 mod fuzz;

@@ -12,7 +12,7 @@ use told::{assert_signed, receiver, summaries, told};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Stripe's events go to a sink that refuses them for good; alerts are judged three times a second.
+/// Stripe's events go to a sink that refuses them for good; alerts are evaluated three times a second.
 fn setup(app: &Sink, receivers: &str) -> Setup {
     Setup::stripe_to(app).table(&format!("[alerts]\nresolve_after = \"1s\"\n{receivers}"))
 }
@@ -27,13 +27,13 @@ async fn kill_one(service: &Service, event: &str) {
     service.until_event_is(&id, "dead", LIMIT).await;
 }
 
-/// Takes its cause away.
+/// Removes its cause.
 async fn clear(service: &Service) {
     let discard = ["dead", "discard", "--all", "--destination", "app"];
     service.hapax(&discard).await.assert_code(0);
 }
 
-/// Waits until this process has judged, and says so.
+/// Waits until this process has evaluated the rules and reports the result.
 async fn until_judged(service: &Service, fires: bool) {
     eventually("the metric says so", LIMIT, async || {
         let metrics = service.admin("/metrics").await.text();
@@ -43,7 +43,7 @@ async fn until_judged(service: &Service, fires: bool) {
     .await;
 }
 
-/// Waits until the store knows that everyone was told.
+/// Waits until the store records that all receivers were notified.
 async fn until_noted(service: &Service) {
     eventually("everybody was told", LIMIT, async || {
         let alerts = service.api("alerts").await;

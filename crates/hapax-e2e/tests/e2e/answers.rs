@@ -1,4 +1,4 @@
-//! The answers of the ingest port: each row of the table in the contract, from a real request to its bytes.
+//! The responses of the ingest port: each row of the table in the contract, from a real request to its bytes.
 
 mod durable;
 mod explained;

@@ -1,5 +1,5 @@
-//! The bank: `balance + 1` for each event, which no one may run twice. Replicas are killed and PostgreSQL crashes while
-//! every event is delivered one to five times, and in the end the balance is the number of events, to the cent.
+//! The bank: `balance + 1` for each event, which must not run twice. Replicas are killed and PostgreSQL crashes while
+//! every event is delivered one to five times, and in the end the balance equals the number of events, to the cent.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ const EVENTS_MAX: usize = 10_000;
 const COPIES: std::ops::RangeInclusive<usize> = 1..=5;
 const REPLICAS: usize = 3;
 const CLIENTS: usize = 24;
-/// How long a sender waits before it delivers again.
+/// How long a provider waits before it retries.
 const SENDERS_PAUSE: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// What happens meanwhile, evenly spread over all deliveries.
+/// The faults during the run, evenly spread over all deliveries.
 const TROUBLE: [Trouble; 9] = [
     Trouble::Kill(0),
     Trouble::Crash,
@@ -70,7 +70,7 @@ async fn the_balance_is_exactly_the_number_of_events_that_were_answered_2xx() {
             }
         }
     }
-    // Every delivery is repeated until it is answered 2xx, as a sender does: all events were.
+    // Every delivery is repeated until it is answered 2xx, as a provider would: all events were.
     within("every delivery is answered", LIMIT, clients.join_all()).await;
     assert_eq!(*answered.borrow(), deliveries);
 
@@ -96,7 +96,7 @@ async fn number(bank: &Database, query: &str) -> i64 {
 }
 
 async fn replicas(store: &Database, bank: &Database) -> Vec<Service> {
-    // No attempt limit must be in reach: here, every failure is trouble of ours.
+    // No attempt limit may be within reach: every failure here is one that the test causes.
     let destination = format!(
         "[destinations.bank]\nkind = \"sql\"\nurl = \"{}\"\nmax_attempts = 100\nlease = \"4s\"\ntimeout = \"3s\"\n\
          backoff = {{ first = \"50ms\", cap = \"500ms\" }}\n\
@@ -132,7 +132,7 @@ fn load(random: &mut fastrand::Rng) -> Vec<Delivery> {
     load
 }
 
-/// Sends it all, each delivery to a replica at random, until it is answered 2xx by one of them.
+/// Sends everything, each delivery to a random replica, until one of them answers 2xx.
 fn send(load: Vec<Delivery>, addresses: &[SocketAddr], answered: watch::Sender<usize>) -> JoinSet<()> {
     let shared = Arc::new((load, AtomicUsize::new(0), answered));
     let mut clients = JoinSet::new();

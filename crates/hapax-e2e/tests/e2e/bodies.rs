@@ -1,5 +1,5 @@
-//! Requests as senders really make them: large bodies, forms in parts, marks before JSON, URLs with a slash at their end, and
-//! proofs of a source's own.
+//! Requests as providers really send them: large bodies, multipart forms, a byte order mark before JSON, URLs with a
+//! trailing slash, and custom signature schemes.
 
 mod custom;
 mod forms;

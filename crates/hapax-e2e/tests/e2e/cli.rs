@@ -1,4 +1,4 @@
-//! The command line against a running service: what it prints, in which shape, and how it ends.
+//! The command line against a running service: its output, the output's format, and its exit codes.
 
 mod alone;
 mod batches;

@@ -1,4 +1,4 @@
-//! Configuration: what is wrong is said with its place, and a change is taken without losing a request.
+//! Configuration: errors are reported with their location, and a change takes effect without losing a request.
 
 mod reload;
 mod secrets;

@@ -1,4 +1,4 @@
-//! Copies: however many arrive, and however much at once, there is one event and one effect.
+//! Duplicates: however many arrive, and however many at once, there is one event and one effect.
 
 mod conflicts;
 
@@ -62,7 +62,7 @@ async fn copies_for_every_preset_are_told_from_new_events() {
     let service = setup.start().await;
     for provider in ["stripe", "github", "standard-webhooks"] {
         let sender = Sender::of(provider);
-        // The same id at two sources is two events: each source is a scope of its own.
+        // The same id at two sources is two events: each source is its own scope.
         service.deliver_twice(&sender.event("same-id")).await;
         service.deliver_twice(&sender.event("other-id")).await;
     }

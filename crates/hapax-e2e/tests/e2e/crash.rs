@@ -1,4 +1,5 @@
-//! Crashes: SIGKILL at random moments under load. What was answered 2xx is never lost, and never shows a second key.
+//! Crashes: SIGKILL at random moments under load. An event that was answered 2xx is never lost, and never gets a second
+//! key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use hapax_testkit::{
 
 const ROUNDS: u32 = 20;
 const CLIENTS: usize = 8;
-/// After how many answers of a round the service dies.
+/// The number of responses in a round after which the service dies.
 const ANSWERS: std::ops::RangeInclusive<usize> = 40..=200;
 const DELIVERED_LIMIT: Duration = Duration::from_secs(90);
 
@@ -22,7 +23,7 @@ const DELIVERED_LIMIT: Duration = Duration::from_secs(90);
 async fn every_event_answered_2xx_is_delivered_after_any_of_20_kills() {
     let mut random = fastrand::Rng::with_seed(seed());
     let sink = Sink::that(unreliable).await;
-    // No attempt limit must be in reach: here, every failure is the sink's mood.
+    // No attempt limit may be within reach: every failure here is caused by the sink.
     let mut service = Setup::stripe_to_with(&sink, "max_attempts = 100\nlease = \"2s\"\ntimeout = \"1s\"")
         .start()
         .await;
@@ -31,8 +32,8 @@ async fn every_event_answered_2xx_is_delivered_after_any_of_20_kills() {
         let kill_after = random.usize(ANSWERS);
         answered.extend(load_and_kill(&mut service, round, kill_after).await);
         service.start_again().await;
-        // Every second time the backlog is worked off first: a delivery that is in hand at three kills in a row counts
-        // as their cause, and is dead by contract.
+        // Every second time the backlog is processed first: a delivery that is in progress at three kills in a row
+        // counts as their cause, and is dead by contract.
         if round % 2 == 1 {
             until_worked_off(&service).await;
             let missing: Vec<_> = answered.difference(&sink.events_applied()).cloned().collect();
@@ -46,7 +47,7 @@ async fn every_event_answered_2xx_is_delivered_after_any_of_20_kills() {
     assert_copies_are_known(&service, &answered).await;
 }
 
-/// What the fault suite's binary obeys is not in the one that is shipped.
+/// The fail points of the fault suite's binary are not in the one that is shipped.
 #[cfg(not(feature = "fail-points"))]
 #[tokio::test]
 async fn a_binary_without_the_feature_has_no_fail_points() {
@@ -71,7 +72,7 @@ async fn until_worked_off(service: &Service) {
     .await;
 }
 
-/// Sends new events, each twice, until the service has been killed. Gives the ids that were answered 2xx.
+/// Sends new events, each twice, until the service has been killed. Returns the ids that were answered 2xx.
 async fn load_and_kill(service: &mut Service, round: u32, kill_after: usize) -> BTreeSet<String> {
     let (count, mut counted) = watch::channel(0_usize);
     let (count, number) = (Arc::new(count), Arc::new(AtomicUsize::new(0)));
@@ -106,7 +107,7 @@ async fn load_and_kill(service: &mut Service, round: u32, kill_after: usize) -> 
     ended.into_iter().flatten().collect()
 }
 
-/// A sink that fails, drops connections or lies after applying, and is slow, each now and then.
+/// A sink that occasionally fails, drops connections or lies after applying, or is slow.
 fn unreliable(received: &Received) -> Reply {
     let digit = received.key.bytes().last().unwrap_or_default();
     match (digit, received.nth) {

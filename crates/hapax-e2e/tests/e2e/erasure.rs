@@ -1,4 +1,5 @@
-//! `hapax erase`: what events brought is gone, from every answer and from the disk, and a copy is still a duplicate.
+//! `hapax erase`: the events' data is gone, from every response and from the disk, and a duplicate is still a
+//! duplicate.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ const SECRET: &str = "ada-7f2c@example.com";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn erased_events_are_gone_from_the_disk_and_still_duplicates() {
-    // A body of this length does not fit into a page: it lies on pages of its own.
+    // A body of this length does not fit into a page: it has its own pages.
     let filler = "x".repeat(20_000);
     let sink = Sink::start().await;
     let mut service = Setup::stripe_to(&sink).start().await;

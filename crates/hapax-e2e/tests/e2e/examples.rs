@@ -1,4 +1,4 @@
-//! The examples that need no code of their own. The others have tests beside them.
+//! The examples without code. The others have their own tests.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What an idle service costs. The promised figures hold for a release build: `HAPAX_E2E_RELEASE=1` asserts them.
+//! The footprint of an idle service. The promised figures apply to a release build: `HAPAX_E2E_RELEASE=1` asserts them.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ async fn an_idle_service_is_small_and_ready_at_once() {
     assert!(ready < promise.ready, "ready in {ready:?}");
     assert!(resident < promise.resident_bytes, "{resident} bytes resident");
 
-    // The same once it has worked, and with a store that is not new.
+    // The same after some work, and with a store that is not new.
     for number in 0..50 {
         service
             .deliver_twice(&Sender::of("stripe").event(&format!("evt_{number}")))

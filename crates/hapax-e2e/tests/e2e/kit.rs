@@ -1,4 +1,5 @@
-//! The production kit: what is printed, whether its configurations are right, and what a service manager is told.
+//! The production kit: the printed files, whether their configurations are valid, and the messages to a service
+//! manager.
 
 mod health;
 mod printed;

@@ -1,6 +1,6 @@
 //! The product from the outside: the real binary, real sockets, real files, real signals.
 //!
-//! One module for each topic. A test's name is what it claims; every event is delivered at least twice.
+//! One module per topic. A test's name is its claim; every event is delivered at least twice.
 
 #![expect(
     clippy::unwrap_used,

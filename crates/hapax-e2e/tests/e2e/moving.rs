@@ -1,5 +1,5 @@
-//! Moving up: a store that a service has filled goes to Postgres, through a kill in the middle, or to Redis, and is served
-//! there.
+//! Migration: a store that a service has filled is migrated to Postgres, through a kill in the middle, or to Redis, and
+//! is served there.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use hapax_testkit::{
 const LIMIT: Duration = Duration::from_secs(60);
 const ORDERED: &str =
     "order_by = \"body:/data/object/id\"\nmax_attempts = 100\nbackoff = { first = \"50ms\", cap = \"2s\" }";
-/// Enough that a copy of one record at a time takes a while.
+/// Enough that a migration of one record at a time takes a while.
 const DONE: usize = 150;
 /// The name of a saved search.
 const VIEW: &str = "given up";
 
-/// All the events, and the sink they go to.
+/// All events, and the sink that they go to.
 struct World {
     sink: Sink,
     done: Vec<Delivery>,
@@ -75,7 +75,7 @@ impl World {
         groups.into_iter().flatten().cloned().collect()
     }
 
-    /// A store in which everything is, with no one serving it.
+    /// A store with some of everything, with no service on it.
     async fn filled(&self) -> Setup {
         let mut service = self.setup().start().await;
         self.fill(&service).await;
@@ -86,7 +86,7 @@ impl World {
         service.into_setup()
     }
 
-    /// Delivers everything twice and waits until each is what it will be: done, dead, or failing on and on.
+    /// Delivers everything twice and waits until each event is completed, dead, or failing repeatedly.
     async fn fill(&self, service: &Service) {
         for delivery in &self.lane {
             service.deliver_twice(delivery).await;
@@ -121,7 +121,7 @@ impl World {
     }
 }
 
-/// Before the move: some are done, some are refused for good, the others fail.
+/// Before the migration: some are completed, some are refused for good, the others fail.
 fn mood(received: &Received) -> Reply {
     match received.event_id.split('_').next() {
         Some("done") => Reply::Status(200),
@@ -198,7 +198,7 @@ async fn redis_takes_over_from_a_file_without_losing_or_doubling_and_goes_back_t
     serve_on(&world, setup.database(&url)).await;
 }
 
-/// The saved search, the traffic, and what a search looks up.
+/// The saved search, the traffic and the search index were migrated.
 async fn what_people_look_at_came_along(database: &Database) {
     let client = database.client().await.unwrap();
     for (table, at_least) in [("views", 1), ("traffic", 1), ("noted", 1)] {
@@ -211,7 +211,7 @@ async fn what_people_look_at_came_along(database: &Database) {
     assert_eq!(row.get::<_, &str>(0), "status:dead");
 }
 
-/// Starts the copy, one record at a time, stops it in the middle, and kills it there.
+/// Starts the migration, one record at a time, stops it in the middle, and kills it there.
 async fn kill_midway(setup: &Setup, database: &Database, total: usize) {
     let client = database.client().await.unwrap();
     let mut copy = command_in(setup.path())
@@ -235,7 +235,7 @@ async fn kill_midway(setup: &Setup, database: &Database, total: usize) {
         (copied.get::<_, i64>(0) >= 20).then_some(())
     })
     .await;
-    // Nothing more can be written while this is held: the copy is in the middle of a record when it dies.
+    // Nothing more can be written while this lock is held: the migration is in the middle of a record when it dies.
     client
         .batch_execute("BEGIN; LOCK TABLE hapax.ledger IN SHARE MODE")
         .await
@@ -252,7 +252,7 @@ async fn kill_midway(setup: &Setup, database: &Database, total: usize) {
     );
 }
 
-/// The service on the copy: every event is known, and what was not done is done once, in order.
+/// The service on the migrated store: every event is known, and unfinished deliveries take effect once, in order.
 async fn serve_on(world: &World, setup: Setup) {
     world.sink.behave(|received| {
         let status = if received.event_id.starts_with("dead") {
@@ -404,7 +404,7 @@ fn origin_of(service: &Service) -> i64 {
     .unwrap()
 }
 
-/// The mark of a copy that was begun when the source held nothing.
+/// The progress mark of a migration that began when its source was empty.
 fn mark(origin: i64) -> String {
     let census = Census::default();
     json!({ "origin": origin, "census": census, "reached": "identities" }).to_string()

@@ -14,12 +14,12 @@ use hapax_testkit::{Received, Reply, Service, Setup, Sink, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A service that relays an application's outbox, with a destination `app` beside.
+/// A service that relays an application's outbox and also has a destination `app`.
 fn setup(app: &App, sink: &Sink) -> Setup {
     setup_with(app, sink, "")
 }
 
-/// The same, with more lines about the outbox.
+/// The same with more lines for the outbox.
 fn setup_with(app: &App, sink: &Sink, lines: &str) -> Setup {
     Setup::stripe_to(sink).table(&format!(
         "[outbox.shop]\nurl = \"{}\"\npoll = \"50ms\"\nbatch = 20\nmax_attempts = 100\nallow_targets = [\"127.0.0.1\"]\n\
@@ -28,7 +28,7 @@ fn setup_with(app: &App, sink: &Sink, lines: &str) -> Setup {
     ))
 }
 
-/// Fails now and then, and is gone now and then before it can say that it is done.
+/// Occasionally fails, or disconnects before it can respond.
 fn unreliable(received: &Received) -> Reply {
     match (received.key.bytes().last().unwrap_or_default() % 5, received.nth) {
         (0, 1) => Reply::Status(500),
@@ -51,7 +51,7 @@ async fn every_committed_row_takes_effect_once_through_kills_of_the_relay() {
                     .await;
                 written.push(row);
             }
-            // In the middle of relaying what was just written.
+            // While the rows that were just written are being relayed.
             service.kill().await;
             service.start_again().await;
         }
@@ -108,7 +108,7 @@ async fn rows_of_one_order_key_keep_their_order_over_two_replicas() {
     }
     sink.until_effects(count, LIMIT).await;
     let mut applied = sink.order_applied();
-    // A request that was applied and whose answer was lost comes again under its key: the first counts.
+    // A request that was applied but whose response was lost is retried under its key: the first counts.
     let mut seen = std::collections::BTreeSet::new();
     applied.retain(|id| seen.insert(id.clone()));
     for order_key in ["a", "b", "c", "d", "e"] {

@@ -1,4 +1,4 @@
-//! What Prometheus and its tools make of the metrics, the rules and the dashboard that are shipped.
+//! Prometheus and its tools with the metrics, the rules and the dashboard that are shipped.
 
 mod bounded;
 mod formats;

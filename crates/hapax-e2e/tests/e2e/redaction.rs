@@ -1,4 +1,4 @@
-//! `redact`: fields that no one is shown, while destinations get the original.
+//! `redact`: fields that are never displayed, while destinations get the original.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The service on a store on Redis: one server, a cluster, and those that it refuses.
+//! The service with a store on Redis: one server, a cluster, and servers that it refuses.
 
 mod refused;
 mod served;

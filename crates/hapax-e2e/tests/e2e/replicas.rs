@@ -1,4 +1,4 @@
-//! Replicas: several processes on one Postgres share the work, take over from each other, and fence a zombie.
+//! Replicas: several processes on one Postgres share the deliveries, take over from each other, and fence a zombie.
 
 mod draining;
 mod rotation;
@@ -12,10 +12,10 @@ use rustix::process::Signal;
 use hapax_testkit::{Copies, Gate, Reply, Sender, Service, Setup, Sink, deliver_all, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Short leases, so that a takeover is soon.
+/// Short leases, so that a takeover happens soon.
 const SHORT: &str = "lease = \"2s\"\ntimeout = \"1900ms\"";
 
-/// A lease as it is by default, and an attempt that may last nearly as long.
+/// The default lease, and an attempt that may last nearly as long.
 const MINUTE: &str = "lease = \"60s\"\ntimeout = \"50s\"";
 /// A dead replica is noticed after 15 s, and not before the other has run for as long; the rest is for a slow machine.
 const NOTICED_MAX: Duration = Duration::from_secs(25);
@@ -50,7 +50,7 @@ impl Replicas {
     }
 }
 
-/// A sink that keeps the first request waiting at the gate and answers every other one.
+/// A sink that holds the first request at the gate and answers every other one.
 async fn sink_behind(gate: &Gate) -> Sink {
     let gate = gate.clone();
     Sink::that(move |request| match request.nth {
@@ -153,7 +153,7 @@ async fn a_replica_that_stood_still_gives_back_what_it_ran_and_goes_on() {
     })
     .await;
     gate.open();
-    // What it leases from now on is its own, and what it ran is as the other left it.
+    // Its new leases are its own, and the event it was running is as the other left it.
     let next = still.deliver_twice(&Sender::of("stripe").event("evt_2")).await;
     still.until_event_is(&next, "completed", LIMIT).await;
     let after = still.api(&format!("events/{id}")).await;
@@ -183,7 +183,7 @@ async fn a_zombie_that_wakes_past_its_lease_changes_nothing() {
     })
     .await;
     assert_names_the_event(&other.log(), "taken back", &id);
-    // It goes on serving, and what it ran is as the other left it.
+    // It continues serving, and the event it was running is as the other left it.
     zombie.deliver_twice(&Sender::of("stripe").event("evt_2")).await;
     let after = zombie.api(&format!("events/{id}")).await;
     assert_eq!(
@@ -194,7 +194,7 @@ async fn a_zombie_that_wakes_past_its_lease_changes_nothing() {
     sink.assert_one_key_for_each_event();
 }
 
-/// Whoever finds such a line must not have to look further for whose it is.
+/// A log line like this must name its event, without a further search.
 fn assert_names_the_event(log: &str, words: &str, id: &str) {
     let line = log.lines().find(|line| line.contains(words)).unwrap();
     let line: serde_json::Value = serde_json::from_str(line).unwrap();

@@ -1,4 +1,4 @@
-//! Stopping: what runs is finished or given back, in time, and after a restart nothing is missing.
+//! Shutdown: running attempts finish or are returned, in time, and after a restart nothing is missing.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ async fn a_delivery_that_does_not_end_is_given_back_and_made_again_with_the_same
     assert!(started.elapsed() < STOP_LIMIT);
 
     service.start_again().await;
-    // Given back, it needs no wait for a lease of 60 s to end.
+    // Since it was returned, it need not wait for a lease of 60 s to expire.
     let event = service
         .until_event_is(&id, "completed", Duration::from_secs(10))
         .await;
@@ -101,7 +101,8 @@ async fn sigterm_under_load_answers_every_request_it_took_and_loses_none() {
                 match connection.try_deliver(&delivery).await {
                     Ok(answer) if answer.is_durable() => answered.push(delivery.event_id),
                     Ok(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
-                    // A refused or closed connection is an honest no; one that breaks off inside an answer is not.
+                    // A refused or closed connection is an honest refusal; one that breaks off within a response is
+                    // not.
                     Err(error) => {
                         assert!(!format!("{error:#}").contains("broke off"), "{error:#}");
                         break;

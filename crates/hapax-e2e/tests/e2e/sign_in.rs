@@ -1,6 +1,6 @@
 //! Signing in at a real identity provider, on two replicas.
 //!
-//! Browsers know one name for both; which of them a request reaches is up to the balancer that the tests play.
+//! Browsers know one name for both; the tests act as the load balancer that chooses the replica.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,12 +56,12 @@ impl Site {
         }
     }
 
-    /// Someone whom the balancer sends to the first replica.
+    /// A visitor whom the load balancer sends to the first replica.
     fn visitor(&self) -> Visitor {
         Visitor::new(DASHBOARD, self.replicas[0].setup.admin)
     }
 
-    /// What each replica answers to a visitor.
+    /// The status that each replica answers to a visitor.
     async fn seen_by_both(&self, visitor: &mut Visitor) -> [u16; 2] {
         let mut seen = [0; 2];
         for (status, replica) in seen.iter_mut().zip(&self.replicas) {
@@ -78,7 +78,7 @@ impl Site {
     }
 }
 
-/// Whether a page says all of this.
+/// Whether a page contains all of this.
 fn says(page: &str, words: &[&str]) -> bool {
     words.iter().all(|word| page.contains(word))
 }
@@ -138,7 +138,7 @@ async fn whom_the_provider_signs_out_is_out_on_every_replica() {
     let (mut ada, mut bob) = (site.visitor(), site.visitor());
     ada.sign_in("ada", "%2F").await;
     bob.sign_in("bob", "%2F").await;
-    // At the provider, in the same browser: it asks, and then tells the first replica by itself.
+    // At the provider, in the same browser: it asks for confirmation, and then notifies the first replica on its own.
     let asked = ada
         .get(&format!("{}/session/end", site.provider.url()))
         .await
@@ -253,7 +253,7 @@ async fn a_private_authority_is_believed_where_the_settings_name_it() {
     }
 }
 
-/// Makes a certificate and its key beside it, signed by an authority or by itself.
+/// Creates a certificate with its key next to it, signed by an authority or self-signed.
 fn certify(folder: &Path, name: &str, extension: &str, authority: Option<&PathBuf>) -> PathBuf {
     let cert = folder.join(name).with_extension("crt");
     let subject = format!("/CN={name}");
@@ -269,7 +269,7 @@ fn certify(folder: &Path, name: &str, extension: &str, authority: Option<&PathBu
         "-days",
         "2",
     ]);
-    // The system's settings would make every certificate one of an authority.
+    // The system's settings would turn every certificate into one of an authority.
     openssl.args(["-config", "/dev/null", "-subj", &subject, "-addext", extension]);
     openssl
         .arg("-keyout")

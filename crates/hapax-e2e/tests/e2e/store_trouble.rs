@@ -1,5 +1,5 @@
-//! Trouble with the store: taken, read-only, full, damaged, too new, not as needed, not spread, silent. It is said clearly, and nothing is
-//! lost.
+//! Trouble with the store: locked, read-only, full, damaged, too new, misconfigured, not distributed, silent. It is
+//! reported clearly, and nothing is lost.
 
 mod damaged;
 mod disk;

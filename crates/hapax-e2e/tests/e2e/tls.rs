@@ -1,4 +1,4 @@
-//! TLS on both ports, with certificates of OpenSSL and requests of curl.
+//! TLS on both ports, with certificates from OpenSSL and requests from curl.
 
 mod clients;
 mod renewal;
@@ -21,7 +21,7 @@ async fn serve(authority: &Authority, change: impl FnOnce(Setup) -> Setup) -> Se
     until_healthy(setup.spawn()).await
 }
 
-/// Waits by the command line, which finds the certificate by the configuration.
+/// Waits with the command line, which finds the certificate through the configuration.
 async fn until_healthy(service: Service) -> Service {
     eventually("the service is healthy", LIMIT, async || {
         (service.hapax(&["health"]).await.code == Some(0)).then_some(())
@@ -30,7 +30,7 @@ async fn until_healthy(service: Service) -> Service {
     service
 }
 
-/// A document of the admin port.
+/// Fetches a document from the admin port.
 async fn admin(service: &Service, authority: &Authority, path: &str) -> String {
     let url = format!("https://{}{path}", service.setup.admin);
     let answer = Curl::get(&url).trusting(authority).run().await;

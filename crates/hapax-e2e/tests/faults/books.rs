@@ -1,4 +1,5 @@
-//! The application's database: a line for each effect, which nothing there keeps from being written twice, and an outbox.
+//! The application's database: a row for each effect, which nothing there prevents from being written twice, and an
+//! outbox.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +11,6 @@ use tempfile::TempDir;
 const SQLITE_EFFECTS: &str = "CREATE TABLE effects (no integer PRIMARY KEY, event text NOT NULL);";
 const POSTGRES_EFFECTS: &str = "CREATE TABLE effects (no bigserial PRIMARY KEY, event text NOT NULL);";
 
-/// The database.
 pub(super) enum Books {
     Sqlite(TempDir),
     Postgres(Database),
@@ -36,7 +36,7 @@ impl Books {
         Self::Postgres(database)
     }
 
-    /// Every effect, as often as it is there, in the order in which they came.
+    /// Every effect, as often as it was applied, in order.
     pub(super) async fn effects(&self) -> Vec<String> {
         self.column("SELECT event FROM effects ORDER BY no").await
     }
@@ -64,7 +64,7 @@ impl Books {
         }
     }
 
-    /// Whom to ask for rows; a writer of its own for each task that writes.
+    /// A connection that writes rows; each writing task has its own.
     pub(super) fn writer(&self) -> Writer {
         match self {
             Self::Sqlite(folder) => Writer::Sqlite(path(folder)),
@@ -79,7 +79,6 @@ impl Books {
         }
     }
 
-    /// Where the file is.
     pub(super) fn url(&self) -> String {
         match self {
             Self::Sqlite(folder) => format!("sqlite:{}", path(folder).display()),
@@ -88,14 +87,14 @@ impl Books {
     }
 }
 
-/// Writes rows of the outbox.
+/// Writes outbox rows.
 pub(super) enum Writer {
     Sqlite(PathBuf),
     Postgres(String),
 }
 
 impl Writer {
-    /// Whether the row was committed, as far as one can know.
+    /// Whether the row was committed, as far as can be known.
     pub(super) async fn write(&self, key: &str) -> bool {
         let insert = format!(
             "INSERT INTO hapax_outbox (kind, target, headers, body, idempotency_key, order_key)

@@ -1,4 +1,4 @@
-//! The judge: a pure function of a history. It knows the promises and nothing of how they are kept.
+//! The checker: a pure function of a history. It knows the promises and nothing about how they are kept.
 
 mod backwards;
 mod tests;
@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::{DestinationKind, Seen, State};
 
-/// Every promise that was broken, in words.
+/// Every broken promise, in words.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
-    /// Answered 2xx, and without effect.
+    /// Answered 2xx, but without effect.
     pub(super) lost: Vec<String>,
-    /// More than one effect where there may be one.
+    /// More than one effect where one is allowed.
     pub(super) doubled: Vec<String>,
-    /// Attempts at one event under several keys, or at several events under one.
+    /// Attempts at one event under several keys, or at several events under one key.
     pub(super) keys: Vec<String>,
-    /// Stored states that went back.
+    /// Stored states that went backwards.
     pub(super) backwards: Vec<String>,
     /// Effects in a lane that came after those of later events.
     pub(super) disordered: Vec<String>,
@@ -28,7 +28,7 @@ impl Findings {
     }
 }
 
-/// Judges a history that has ended: nothing is in progress any more.
+/// Checks a completed history: nothing is in progress.
 pub(super) fn check(history: &[Seen]) -> Findings {
     Findings {
         lost: lost(history),
@@ -52,7 +52,7 @@ pub(super) fn answered(history: &[Seen]) -> BTreeSet<&str> {
     history.iter().filter_map(durable).collect()
 }
 
-/// As what a delivery was last seen in the store.
+/// The last state in which the store had a delivery.
 fn last_stored(history: &[Seen], event: &str, place: DestinationKind) -> Option<State> {
     history.iter().rev().find_map(|seen| match seen {
         Seen::Stored(all) => all.get(&(event.to_owned(), place)).map(|stored| stored.state),
@@ -79,7 +79,7 @@ fn lost(history: &[Seen]) -> Vec<String> {
     lost
 }
 
-/// Also of events that were never answered 2xx: an effect may be there, but not twice.
+/// Includes events that were never answered 2xx: an effect is allowed, but not two.
 fn doubled(history: &[Seen]) -> Vec<String> {
     effects(history)
         .into_iter()
@@ -88,7 +88,7 @@ fn doubled(history: &[Seen]) -> Vec<String> {
         .collect()
 }
 
-/// Of each lane: the order of its effects against the order in which its events were sent.
+/// For each lane: the order of its effects against the order in which its events were sent.
 fn disordered(history: &[Seen]) -> Vec<String> {
     let mut sent: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut latest: BTreeMap<usize, usize> = BTreeMap::new();

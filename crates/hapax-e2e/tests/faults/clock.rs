@@ -1,4 +1,4 @@
-//! A wall clock that jumps: weeks ahead and weeks back, while the service runs and over a restart.
+//! A wall clock that jumps: weeks ahead and weeks back, while the service runs and across a restart.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use hapax_test_postgres::Server;
 use super::world::{LIMIT, World};
 use hapax_testkit::eventually;
 
-/// Past every window: what is believed to be that old is deleted.
+/// Longer than every window: data that seems this old is deleted.
 const WEEKS: i64 = 70 * 86_400;
 const HOURS: i64 = 5 * 3600;
 

@@ -1,4 +1,4 @@
-//! Destinations that cannot be trusted: slow beyond the timeout, silent, gone after the effect, and liars.
+//! Unreliable destinations: slow beyond the timeout, silent, gone after the effect, and lying.
 
 use std::time::Duration;
 

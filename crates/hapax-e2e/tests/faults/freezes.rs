@@ -1,4 +1,5 @@
-//! SIGSTOP past the lease: what a frozen process held is run by another, and the zombie changes nothing when it wakes.
+//! SIGSTOP past the lease: another process runs the deliveries of the frozen one, and the zombie changes nothing when
+//! it wakes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +12,9 @@ use super::world::{LIMIT, World};
 use hapax_testkit::{Gate, Reply, Sink};
 
 const ROUNDS: usize = 2;
-/// Attempts in hand when a process is frozen, its own and the other's.
+/// Attempts in progress when a process is frozen, its own and the other's.
 const IN_HAND: usize = 6;
-/// How long a process without a replica is frozen: longer than its leases last.
+/// How long a process without a replica is frozen: longer than its leases.
 const FROZEN: Duration = Duration::from_millis(2_500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,7 +35,7 @@ async fn freeze(world: World) {
         world.replicas[zombie].service.signal(Signal::STOP);
         load.until_answered(20).await;
         load.stop().await;
-        // All of it, also what the frozen one holds: the other has taken it over.
+        // Everything, including what the frozen process holds: the other has taken it over.
         world.settle().await;
         world.replicas[zombie].service.signal(Signal::CONT);
         gate.open();
@@ -52,7 +53,7 @@ async fn a_process_that_wakes_past_its_leases_loses_and_doubles_nothing_on_sqlit
         let load = world.load();
         let gate = hold_at(&world, round).await;
         world.replicas[0].service.signal(Signal::STOP);
-        // The fault itself: no one else is there who could be watched.
+        // The fault itself: there is no other process to wait for.
         tokio::time::sleep(FROZEN).await;
         world.replicas[0].service.signal(Signal::CONT);
         gate.open();
@@ -62,7 +63,7 @@ async fn a_process_that_wakes_past_its_leases_loses_and_doubles_nothing_on_sqlit
     world.verdict("SIGSTOP past the lease", ROUNDS).await;
 }
 
-/// Keeps the next attempts waiting, until enough do. All others go well: a frozen process is not a broken destination.
+/// Holds the next attempts until there are enough. All others succeed: a frozen process is not a broken destination.
 async fn hold_at(world: &World, round: usize) -> Gate {
     let gate = Gate::closed();
     let (behind, held) = (gate.clone(), Arc::new(AtomicUsize::new(0)));

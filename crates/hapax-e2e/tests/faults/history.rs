@@ -1,11 +1,10 @@
-//! What was seen from outside, in the order in which it was seen.
+//! Observations from outside, in order.
 
 use std::collections::BTreeMap;
 
-/// A destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DestinationKind {
-    /// Over HTTP: what deduplicates there is the `Idempotency-Key`.
+    /// Over HTTP: deduplicated by `Idempotency-Key`.
     App,
     /// In a database: effect and claim commit together.
     Books,
@@ -21,34 +20,34 @@ impl DestinationKind {
     }
 }
 
-/// One thing that was seen.
+/// One observation.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// Someone began to send an event that is to take effect at these places. In a lane no one sends before the event
-    /// before it is answered 2xx.
+    /// A client began to send an event that is to take effect at these destinations. In a lane, the next event is sent
+    /// only after the previous one was answered 2xx.
     Sent {
         event: String,
         to: Vec<DestinationKind>,
         lane: Option<usize>,
     },
-    /// The sender got an answer. A committed row of an outbox counts as a 200.
+    /// The client got a response. A committed outbox row counts as a 200.
     Answered { event: String, status: u16 },
     /// A request arrived.
     Attempted { event: String, key: String },
-    /// An effect is there, once more for each of these.
+    /// An effect was applied; each of these is one more.
     Applied { event: String, at: DestinationKind },
     /// Everything that the store held at one moment.
     Stored(BTreeMap<(String, DestinationKind), Stored>),
 }
 
-/// A delivery, as the store had it.
+/// A delivery in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
     pub(super) generation: i64,
     pub(super) token: i64,
     pub(super) state: State,
     pub(super) key: String,
-    /// The bulk replay that put it back.
+    /// The bulk replay that requeued it.
     pub(super) replay: Option<String>,
 }
 
@@ -63,7 +62,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// As the stores write it.
+    /// From the code that the SQL stores write.
     pub(super) fn of(code: i64) -> Self {
         match code {
             0 => Self::Pending,
@@ -76,7 +75,7 @@ impl State {
         }
     }
 
-    /// As Redis has it.
+    /// From the name that Redis has.
     pub(super) fn named(name: &str) -> Self {
         match name {
             "pending" => Self::Pending,

@@ -10,14 +10,14 @@ use super::load::Load;
 use super::world::{LIMIT, World};
 use hapax_testkit::{run, seed, within};
 
-/// How many processes are killed over all stores; `HAPAX_FAULT_KILLS` says otherwise.
+/// How many processes are killed across all stores; `HAPAX_FAULT_KILLS` sets another number.
 const KILLS: usize = 50;
 /// How often a point is reached before it kills.
 const REACHED: std::ops::RangeInclusive<u32> = 1..=6;
-/// After how many answers of a round a process dies at a moment of no one's choice.
+/// The number of responses in a round after which a process is killed at an arbitrary moment.
 const ANSWERS: std::ops::RangeInclusive<usize> = 10..=120;
 const SIGKILL: i32 = 9;
-/// How the points of each store begin.
+/// The prefixes of each store's points.
 const STORES: [&str; 3] = ["sqlite.", "postgres.", "redis."];
 
 fn kills() -> usize {
@@ -55,7 +55,7 @@ async fn kills_at_random_moments_lose_and_double_nothing_on_redis() {
     at_random(World::on_shared_redis().await).await;
 }
 
-/// Every point but those of other stores, as often as it takes.
+/// Every point except those of other stores, as often as it takes.
 async fn at_every_point(mut world: World, of_this_store: &str) {
     let mut random = fastrand::Rng::with_seed(seed());
     let points: Vec<&str> = ALL
@@ -91,7 +91,7 @@ async fn until_dead(world: &mut World, replica: usize, point: &str, load: &Load)
     assert_eq!(ended.signal(), Some(SIGKILL), "at {point}: {}", service.log());
 }
 
-/// One bulk replay after the other, whatever becomes of each.
+/// Starts one bulk replay after the other, whatever happens to each.
 async fn replays(folder: &Path) {
     let again = "replay --mode all --source orders --since 1h --rate 10000";
     let again: Vec<&str> = again.split(' ').collect();
@@ -114,7 +114,7 @@ async fn at_random(mut world: World) {
     world.verdict("SIGKILL at random moments", rounds).await;
 }
 
-/// Starts what was killed, and lets everything that was begun be answered.
+/// Restarts the killed process, and lets every started delivery be answered.
 async fn mend(world: &mut World, replica: usize, round: usize, load: Load) {
     world.glance().await;
     within(
@@ -125,7 +125,7 @@ async fn mend(world: &mut World, replica: usize, round: usize, load: Load) {
     .await;
     load.stop().await;
     world.glance().await;
-    // A delivery that is in hand at three kills in a row counts as their cause, and is dead by contract.
+    // A delivery that is in progress at three kills in a row counts as their cause, and is dead by contract.
     if round % 2 == 1 {
         world.settle().await;
     }

@@ -1,4 +1,4 @@
-//! What the machine may run out of: room on the disk, open files, memory.
+//! Exhausted resources: disk space, open files, memory.
 
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt as _;
@@ -19,7 +19,7 @@ async fn a_disk_without_room_loses_and_doubles_nothing() {
         let service = &world.replicas[0].service;
         let load = world.load();
         load.until_answered(20).await;
-        // As much as the log has now: the next page does not fit, in the store and in the application's file.
+        // The current size of the log: the next page does not fit, neither in the store nor in the application's file.
         limit(service.pid(), Resource::Fsize, Some(1 << 12));
         load.until_refused(20).await;
         limit(service.pid(), Resource::Fsize, None);
@@ -114,18 +114,18 @@ async fn without_memory(mut world: World) {
     world.verdict("no memory left", ROUNDS).await;
 }
 
-/// Large bodies, again and again: sooner or later the process asks for memory, and there is none.
+/// Large bodies, again and again: sooner or later the process asks for memory that it does not get.
 async fn weigh_down(address: SocketAddr) {
     let sender = Sender::to_source("github", "orders");
     let heavy = sender.with_body("heavy", vec![b' '; 4 << 20]);
     loop {
-        // It has no answer once the process is gone.
+        // There is no response once the process is gone.
         drop(Connection::to(address).try_deliver(&heavy).await);
         tokio::task::yield_now().await;
     }
 }
 
-/// The soft limit of a running process; none is as much as it may have.
+/// Sets the soft limit of a running process; `None` is the most that it may have.
 fn limit(process: Pid, resource: Resource, current: Option<u64>) {
     let maximum = getrlimit(resource).maximum;
     let limit = Rlimit {

@@ -1,4 +1,4 @@
-//! The wire to a database, in our hands: cut, slow, dead without a word, or gone at the worst moment.
+//! A network link to a database under our control: cut, slow, silently dead, or broken at the worst moment.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,43 +11,43 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What writes are on a wire, and what says that one is done.
+/// The bytes of a write on the wire, and those that confirm it.
 #[derive(Clone, Copy)]
 pub(super) struct Language {
     write: &'static [u8],
     written: &'static [u8],
 }
 
-/// A simple query `COMMIT`, as it is on the wire: what both the store and `tokio-postgres` send.
+/// A simple query `COMMIT` as it is on the wire: both the store and `tokio-postgres` send it.
 pub(super) const POSTGRES: Language = Language {
     write: b"Q\0\0\0\x0bCOMMIT\0",
     written: b"COMMIT\0",
 };
 
-/// A call of a script, and whatever is answered to it.
+/// A script call, and any response to it.
 pub(super) const REDIS: Language = Language {
     write: b"EVALSHA",
     written: b"\r\n",
 };
 
-/// What goes through at a time.
+/// The most that is forwarded at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What the wire does.
+/// The state of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Through,
-    /// Every connection ends, and no new one is made.
+    /// Every connection is closed, and no new one is accepted.
     Cut,
     /// Every piece takes this much longer, in both directions.
     Slow(Duration),
-    /// Connections stay open, and nothing goes through.
+    /// Connections stay open, but nothing is forwarded.
     HalfOpen,
-    /// The next write reaches the server and is done; its answer does not come back, and the connection ends.
+    /// The next write reaches the server and succeeds; its response is dropped, and the connection is closed.
     LoseAnswer,
 }
 
-/// A proxy on a port of its own. It ends when dropped.
+/// A proxy on its own port. It ends when dropped.
 pub(super) struct Link {
     port: u16,
     shared: Arc<Shared>,
@@ -74,7 +74,7 @@ impl Link {
         Self { port, shared, proxy }
     }
 
-    /// The URL of a database through this.
+    /// The URL of a database through this link.
     pub(super) fn url(&self, database: &str) -> String {
         format!(
             "postgres://postgres@127.0.0.1:{}/{database}?sslmode=disable",
@@ -82,7 +82,7 @@ impl Link {
         )
     }
 
-    /// The port of a server through this.
+    /// The port of a server through this link.
     pub(super) const fn port(&self) -> u16 {
         self.port
     }
@@ -91,7 +91,7 @@ impl Link {
         self.shared.mood.send_replace(mood);
     }
 
-    /// How many answers never came.
+    /// How many responses were dropped.
     pub(super) fn answers_lost(&self) -> usize {
         self.shared.answers_lost.load(Ordering::SeqCst)
     }
@@ -116,7 +116,7 @@ async fn listen(listener: TcpListener, server: SocketAddr, shared: Arc<Shared>) 
     }
 }
 
-/// One connection: it ends when either side does, or when the wire is cut.
+/// One connection: it ends when either side closes, or when the link is cut.
 async fn pair(client: TcpStream, server: TcpStream, shared: Arc<Shared>) {
     for stream in [&client, &server] {
         stream.set_nodelay(true).unwrap();
@@ -142,7 +142,7 @@ async fn requests(
         if passable(shared).await.is_err() {
             return;
         }
-        // Whoever is first has its answer lost; the others go on.
+        // Only the first one loses its response; the others continue.
         if contains(&bytes, shared.language.write) && take_loss(shared) {
             committing.store(1, Ordering::SeqCst);
         }
@@ -173,10 +173,10 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Share
     }
 }
 
-/// What was on a dead wire is gone, and so is the connection when the wire is fixed.
+/// Bytes on a dead link are lost, and so is the connection when the link is restored.
 struct Swallowed;
 
-/// Waits as long as the wire makes everything wait.
+/// Waits as long as the link delays everything.
 async fn passable(shared: &Shared) -> Result<(), Swallowed> {
     let mut mood = shared.mood.subscribe();
     let now = *mood.borrow_and_update();

@@ -1,5 +1,5 @@
-//! Senders that deliver each event one to four times at once and repeat each delivery until it is answered 2xx, and an
-//! application that writes rows to its outbox. Every answer is written down.
+//! Clients that deliver each event one to four times at once and repeat each delivery until it is answered 2xx, and an
+//! application that writes outbox rows. Every response is recorded.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::history::{DestinationKind, Seen};
 use super::world::LIMIT;
 use hapax_testkit::{Connection, Delivery, Sender, within};
 
-/// Senders of events that are answered when they are stored.
+/// Clients whose events are acknowledged when they are stored.
 const SENDERS: usize = 4;
-/// Senders whose events keep their order, each in a lane of its own.
+/// Clients whose events are ordered, each in its own lane.
 const LANES: usize = 2;
 const COPIES: std::ops::RangeInclusive<usize> = 1..=4;
-/// How long a sender waits for an answer.
+/// How long a client waits for a response.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long it waits before it delivers again, and before the next event.
+/// How long it waits before a retry, and before the next event.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is seen, as it is seen.
+/// Records observations as they are made.
 #[derive(Default)]
 pub(super) struct Log {
     seen: Mutex<Vec<Seen>>,
@@ -44,7 +44,6 @@ impl Log {
         std::mem::take(&mut self.seen.lock())
     }
 
-    /// A new event.
     fn event(&self, client: &Client) -> String {
         let number = self.events.fetch_add(1, Ordering::Relaxed);
         let event = format!("{}-{number}", client.source);
@@ -67,13 +66,13 @@ impl Log {
         is_durable
     }
 
-    /// Nothing came back.
+    /// There was no response.
     fn unanswered(&self) {
         self.refused.send_modify(|count| *count += 1);
     }
 }
 
-/// Everyone who sends.
+/// All clients.
 pub(super) struct Load {
     log: Arc<Log>,
     addresses: Arc<[SocketAddr]>,
@@ -117,7 +116,7 @@ impl Load {
         }
     }
 
-    /// Waits for this many more answers that were 2xx.
+    /// Waits for this many more 2xx responses.
     pub(super) async fn until_answered(&self, count: usize) {
         let mut durable = self.log.durable.subscribe();
         let wanted = *durable.borrow_and_update() + count;
@@ -125,7 +124,7 @@ impl Load {
         within("the load is answered", LIMIT, enough).await.unwrap();
     }
 
-    /// Waits for this many more answers that were none of these.
+    /// Waits for this many more responses other than 2xx.
     pub(super) async fn until_refused(&self, count: usize) {
         let mut refused = self.log.refused.subscribe();
         let wanted = *refused.borrow_and_update() + count;
@@ -133,7 +132,7 @@ impl Load {
         within("senders are refused", LIMIT, enough).await.unwrap();
     }
 
-    /// No new events; waits until each that was begun is answered 2xx.
+    /// Starts no new events; waits until each that was started is answered 2xx.
     pub(super) async fn stop(self) {
         self.stop.send_replace(true);
         within("every delivery is answered 2xx", LIMIT, self.tasks.join_all()).await;

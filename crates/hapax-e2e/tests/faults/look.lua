@@ -1,5 +1,6 @@
--- Everything in one shard at one moment: the unfinished work of each event, and the last outcome at each destination.
--- Answers, for each delivery: the sender's id (it is in every body here), destination, generation, token, state, replay.
+-- Everything in one shard at one moment: the unfinished deliveries of each event, and the last outcome at each
+-- destination. Returns, for each delivery: the provider's id (it is in every body here), destination, generation,
+-- token, state, replay.
 local tag, found = KEYS[1], {}
 
 local function hex(bytes)

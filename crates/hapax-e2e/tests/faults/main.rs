@@ -1,7 +1,7 @@
 //! The fault suite: real processes with named fail points (feature `fail-points`), broken in every way we can think of,
-//! and a checker outside of them that reads what was answered, what took effect and what was stored.
+//! and an external checker of all responses, effects and stored states.
 //!
-//! A target of its own beside `main.rs`, since its binary is another one. `./test faults` runs it.
+//! A separate test target, since it uses another binary. `./test faults` runs it.
 
 #![expect(
     clippy::unwrap_used,

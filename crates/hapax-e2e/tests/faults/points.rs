@@ -1,4 +1,4 @@
-//! The registry of fail points is the truth: the code and the page about the promises say the same.
+//! The registry of fail points is authoritative: the code and the page about the promises agree with it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn every_fail_point_is_in_the_page_about_the_promises_with_what_it_leaves() {
     }
 }
 
-/// The names in every file below a folder.
+/// Collects the names in every file below a folder.
 fn gather(folder: &Path, found: &mut BTreeSet<String>) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;

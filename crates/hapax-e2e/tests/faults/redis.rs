@@ -1,4 +1,4 @@
-//! Redis itself: killed and started again, frozen, full, and without its scripts, under load.
+//! Redis itself: killed and restarted, frozen, full, and without its scripts, under load.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,12 @@ use super::world::{LIMIT, QUIET, World};
 use hapax_testkit::{Connection, Sender, within};
 
 const ROUNDS: usize = 3;
-/// Each write is on the disk before it is answered.
+/// Each write is on the disk before it is acknowledged.
 const SAFE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
-/// The longest that an answer may take while Redis says nothing: a call's limit for the batch before, and for its own.
+/// The longest that a response may take while Redis is silent: the call's limit for the previous batch, and for its
+/// own.
 const ANSWER_MAX: Duration = Duration::from_secs(12);
-/// Deliveries while it says nothing.
+/// Deliveries while Redis is silent.
 const ASKED: usize = 12;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -24,7 +25,7 @@ async fn a_redis_that_is_killed_loses_and_doubles_nothing_and_is_found_again() {
         world.redis().kill().unwrap();
         refused_in_time(&world, round).await;
         world.redis().restart().unwrap();
-        // No one restarts the service: it finds its way back.
+        // No one restarts the service: it recovers on its own.
         load.until_answered(40).await;
         load.stop().await;
         world.settle().await;
@@ -48,7 +49,7 @@ async fn a_redis_that_is_frozen_is_503_in_time_and_loses_and_doubles_nothing() {
     world.verdict("Redis frozen", ROUNDS).await;
 }
 
-/// Every delivery is answered, by 503, within the limit.
+/// Every delivery is answered with 503 within the limit.
 async fn refused_in_time(world: &World, round: usize) {
     let address = world.replicas[round % world.replicas.len()].service.address();
     let begun = Instant::now();
@@ -76,10 +77,10 @@ async fn a_redis_without_memory_is_503_drains_its_work_and_loses_and_doubles_not
     for _ in 0..ROUNDS {
         let load = world.load();
         load.until_answered(20).await;
-        // As much as it has now: the next event does not fit.
+        // Less than it uses now: no further event fits.
         limit_memory(&world, "1");
         load.until_refused(20).await;
-        // What was answered before is worked off nevertheless.
+        // Events that were acknowledged before are still delivered.
         world.settle().await;
         limit_memory(&world, "0");
         load.until_answered(20).await;

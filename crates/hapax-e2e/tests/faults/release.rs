@@ -1,16 +1,15 @@
-//! Which release a process is: this one, or the one before it, which `./test upgrade` builds from the history.
+//! The release of a process: this one, or the previous one, which `./test upgrade` builds from the history.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::world::Replica;
 
-/// Where the previous release is installed, a file with the lines of the configuration that it does not know, for grep.
+/// Next to the previous release, a file with patterns (for grep) of the configuration lines that it does not know.
 pub(super) const UNKNOWN_KEYS: &str = "unknown-keys";
 /// An operator adds these with the upgrade.
 const NEW_KEYS: &str = "^allow_targets = ";
 
-/// A binary.
 #[derive(Clone, Copy)]
 pub(super) enum Release {
     This,
@@ -19,7 +18,7 @@ pub(super) enum Release {
 }
 
 impl Release {
-    /// Installs it in a service's directory, in the place of any other; it runs from the next start on.
+    /// Installs it in a service's directory, replacing any other; it runs from the next start on.
     pub(super) fn install(self, directory: &Path) {
         let (place, new) = (directory.join("hapax"), directory.join("hapax.new"));
         symlink(self.binary(), &new).unwrap();
@@ -42,7 +41,7 @@ impl Release {
 }
 
 impl Replica {
-    /// Starts what has ended, as this release.
+    /// Starts a stopped replica as this release.
     pub(super) async fn start_as(&mut self, release: Release) {
         release.install(self.service.setup.path());
         self.service.start_again().await;

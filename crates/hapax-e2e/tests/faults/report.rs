@@ -1,11 +1,11 @@
-//! A line of the report for each fault: what was injected, and what the checker found. `./test faults` puts them together.
+//! A line of the report for each fault: what was injected, and what the checker found. `./test faults` collects them.
 
 use std::path::PathBuf;
 
 use super::checker::{Findings, answered};
 use super::history::Seen;
 
-/// What one fault did, where no history was kept of it.
+/// The figures of one fault for which no history was kept.
 pub(super) struct Line<'a> {
     pub(super) fault: &'a str,
     pub(super) store: &'a str,
@@ -18,11 +18,11 @@ pub(super) struct Line<'a> {
     pub(super) lost: usize,
     pub(super) doubled: usize,
     pub(super) keys: usize,
-    /// Stored states that went back, where the store was looked at.
+    /// Stored states that went backwards, if the store was examined.
     pub(super) backwards: Option<usize>,
 }
 
-/// Writes the line, also if the verdict is bad.
+/// Writes the line, also if promises were broken.
 pub(super) fn write(fault: &str, store: &str, injected: usize, history: &[Seen], findings: &Findings) {
     let count = |wanted: fn(&Seen) -> bool| history.iter().filter(|seen| wanted(seen)).count();
     let answers = count(|seen| matches!(seen, Seen::Answered { status, .. } if (200..300).contains(status)));
@@ -41,7 +41,7 @@ pub(super) fn write(fault: &str, store: &str, injected: usize, history: &[Seen],
     });
 }
 
-/// The same from numbers.
+/// The same from figures.
 pub(super) fn write_line(line: &Line<'_>) {
     let Line { fault, store, .. } = line;
     let backwards = line

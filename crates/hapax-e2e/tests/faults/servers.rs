@@ -1,4 +1,4 @@
-//! PostgreSQL itself: crashes and recovers, and is restarted in good order, under load.
+//! PostgreSQL itself: crashes and recovers, and is restarted cleanly, under load.
 
 use hapax_test_postgres::{Server, Stop};
 

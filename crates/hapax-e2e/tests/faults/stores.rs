@@ -1,4 +1,4 @@
-//! Looking into a store from outside, in one statement: what it shows was all there at one moment.
+//! Reads a store from outside in one statement: the result is a snapshot of one moment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ const POSTGRES: &str = "
 
 /// The same for one shard. A script is one moment, too.
 const REDIS: &str = include_str!("look.lua");
-/// What it answers for each delivery.
+/// The fields that it returns for each delivery.
 const REDIS_FIELDS: usize = 6;
 
 type Row = (String, String, i64, i64, State, String, Option<String>);
@@ -75,7 +75,7 @@ pub(super) fn look_at_redis(server: &hapax_test_redis::Server, prefix: &str) -> 
     let rows = found.list().chunks_exact(REDIS_FIELDS).map(|fields| {
         let text = |at: usize| Reply::text(&fields[at]);
         let number = |at: usize| text(at).parse().unwrap();
-        // Redis does not store a delivery's key, which follows from the rest; those that arrive are compared anyway.
+        // Redis does not store a delivery's key, which is derived; the keys that arrive are compared anyway.
         let key = String::new();
         (
             text(0),

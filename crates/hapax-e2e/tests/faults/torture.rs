@@ -2,7 +2,7 @@
 //! master is killed and its replica takes over, and while slots move from one master to another.
 //!
 //! ```text
-//! crowd ──► two replicas ──► app, later    every event is answered 2xx in the end; both say what came of it
+//! crowd ──► two replicas ──► app, later    every event is finally answered 2xx; both record its effect
 //!               └──► cluster               three masters with a replica each, AOF always, `redis = { wait = 1 }`
 //! ```
 
@@ -19,15 +19,15 @@ use site::{Effects, Site};
 
 /// Events of the run with the killed master.
 const EVENTS: usize = 20_000;
-/// The least events of the run with the moving slots, which lasts as long as they move; `./test` runs a part of them.
+/// The fewest events of the run with the moving slots, which lasts as long as they move; `./test` runs a part of them.
 const EVENTS_MOVED_MAX: usize = 12_000;
 /// Slots that are moved.
 const SLOTS_MOVED: usize = 3;
-/// How long a sender waits for an answer: what GitHub gives.
+/// How long a client waits for a response: as long as GitHub does.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// A short lease, so that what a failover took from its worker is soon another's.
+/// A short lease, so that deliveries which lost their worker in a failover are soon taken over.
 const SHORT: &str = "max_attempts = 100\nlease = \"6s\"\ntimeout = \"5s\"";
-/// A long one: nothing is taken from anyone while a slot moves.
+/// A long lease: nothing is taken over while a slot moves.
 const LONG: &str = "max_attempts = 100\nlease = \"120s\"\ntimeout = \"5s\"";
 const STORE: &str = "Redis Cluster, two replicas";
 
@@ -44,7 +44,8 @@ async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_ta
     let killed = site.cluster.kill_master(1).unwrap();
     site.until_agreed();
     let promoted = begun.elapsed().as_secs_f64();
-    // The new master has no replica: what is to be on one is refused until the old master is back as such.
+    // The new master has no replica: writes that must reach one are refused until the old master is back as its
+    // replica.
     crowd.until_refused().await;
     site.restart(killed);
     site.resume().await;

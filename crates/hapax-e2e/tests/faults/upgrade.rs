@@ -1,5 +1,5 @@
-//! Upgrades: processes of the previous release give way to this one, one after the other, while senders, handlers and an
-//! outbox go on.
+//! Upgrades: processes of the previous release are replaced by this one, one after the other, while providers, handlers
+//! and an outbox continue.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::world::{LIMIT, QUIET, World};
 use hapax_testkit::{Reply, Sender, Service, Setup, Sink};
 
 const FAULT: &str = "upgraded under load";
-/// Answers between two steps.
+/// Responses between two steps.
 const ANSWERS: usize = 100;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,14 +29,14 @@ async fn one_by_one(mut world: World) {
     let load = world.load();
     go_on(&world, &load).await;
     world.replicas[0].service.stop().await;
-    // From here on the store is as this release wants it, and the other replica does not know.
+    // From here on the store has this release's schema, and the other replica does not know.
     world.replicas[0].start_as(This).await;
     go_on(&world, &load).await;
-    // The old one is alone with it, and with what the new one held.
+    // The old replica is alone with it, and with the leases of the new one.
     world.replicas[0].service.kill().await;
     load.until_answered(ANSWERS).await;
     world.replicas[0].service.start_again().await;
-    // A supervisor starts what died as what it was.
+    // A supervisor restarts a dead process as the release that it was.
     world.replicas[1].service.kill().await;
     load.until_answered(ANSWERS).await;
     world.replicas[1].service.start_again().await;
@@ -66,7 +66,7 @@ async fn a_file_that_is_upgraded_taken_back_and_upgraded_again_loses_and_doubles
     world.verdict(FAULT, 3).await;
 }
 
-/// Whoever runs takes its part.
+/// Every running replica takes its share.
 async fn go_on(world: &World, load: &Load) {
     let sender = Sender::to_source("github", QUIET);
     for replica in &world.replicas {
@@ -99,7 +99,7 @@ async fn side_by_side(store: &str) {
     let _new = start(This, &sink, store).await;
     let sender = Sender::of("stripe");
     let mut ids = Vec::new();
-    // As many as there are slots, the other one's included.
+    // As many as there are slots, including those of the other replica.
     for number in 0..4 {
         ids.push(old.deliver_twice(&sender.event(&format!("evt_{number}"))).await);
     }

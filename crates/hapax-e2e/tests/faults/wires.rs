@@ -1,5 +1,5 @@
-//! The wire to the store: cut, slow, half open, and the answer to a write lost; on PostgreSQL the application's database
-//! has the same wire.
+//! The link to the store: cut, slow, half open, and the response to a write lost; on PostgreSQL the application's
+//! database uses the same link.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::world::{LIMIT, World};
 use hapax_testkit::eventually;
 
 const ROUNDS: usize = 4;
-/// Answers to COMMIT that are lost in one round.
+/// Responses to COMMIT that are lost in one round.
 const ANSWERS_LOST: usize = 5;
 const SLOW: Duration = Duration::from_millis(30);
 
@@ -67,7 +67,7 @@ async fn on_postgres() -> World {
     World::on_postgres(Server::shared().unwrap()).await
 }
 
-/// One replica's wire at a time; the other goes on.
+/// One replica's link at a time; the other continues.
 async fn under(world: World, mood: Mood, fault: &str) {
     for round in 0..ROUNDS {
         let load = world.load();

@@ -1,4 +1,4 @@
-//! A service or two, what they need, and everything that is seen of them.
+//! One or two services, everything they need, and all observations of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,24 +16,25 @@ use super::release::{Release, UNKNOWN_KEYS};
 use super::{report, stores};
 use hapax_testkit::{Received, Reply, Service, Setup, Sink, eventually};
 
-/// Nothing takes longer to be worked off.
+/// The limit for processing everything.
 pub(super) const LIMIT: Duration = Duration::from_secs(90);
-/// Short, so that another worker takes over soon. Every failure is a fault of ours: no attempt limit may be in reach.
+/// Short, so that another worker takes over soon. Every failure is one that the test causes: no attempt limit may be
+/// within reach.
 const DESTINATION: &str = "max_attempts = 100\nlease = \"2s\"\ntimeout = \"1500ms\"\n\
                            backoff = { first = \"20ms\", cap = \"200ms\" }";
 /// Replicas on a server. SQLite has one process.
 const REPLICAS: usize = 2;
 
-/// A source whose events go nowhere: only its answers count.
+/// A source whose events go nowhere: only its responses count.
 pub(super) const QUIET: &str = "quiet";
 
-/// One process, and its wire to the database.
+/// One process, and its link to the database.
 pub(super) struct Replica {
     pub(super) service: Service,
     pub(super) link: Option<Link>,
 }
 
-/// Everything. The fields are dropped in this order: first the processes, then what they use.
+/// The whole world. The fields are dropped in this order: first the processes, then what they use.
 pub(super) struct World {
     pub(super) replicas: Vec<Replica>,
     pub(super) sink: Sink,
@@ -42,7 +43,7 @@ pub(super) struct World {
     ground: Ground,
 }
 
-/// Where the events are kept.
+/// The store's database.
 enum Ground {
     Sqlite,
     Postgres { store: Database, server: Server },
@@ -59,7 +60,7 @@ impl World {
         Self::build(Ground::Sqlite, Books::sqlite(), release).await
     }
 
-    /// Two processes on a server, each by a wire of its own.
+    /// Two processes on a server, each with its own link.
     pub(super) async fn on_postgres(server: Server) -> Self {
         Self::release_on_postgres(Release::This, server).await
     }
@@ -70,7 +71,7 @@ impl World {
         Self::build(Ground::Postgres { store, server }, books, release).await
     }
 
-    /// Two processes on a Redis, each by a wire of its own; the application's database is a PostgreSQL.
+    /// Two processes on a Redis, each with its own link; the application's database is PostgreSQL.
     pub(super) async fn on_redis(server: Redis) -> Self {
         Self::release_on_redis(Release::This, server).await
     }
@@ -134,7 +135,7 @@ impl World {
         }
     }
 
-    /// Senders and an application, until they are stopped.
+    /// Clients and an application, until they are stopped.
     pub(super) fn load(&self) -> Load {
         let addresses = self
             .replicas
@@ -144,7 +145,7 @@ impl World {
         Load::start(Arc::clone(&self.log), addresses, self.books.writer())
     }
 
-    /// Orders a replica to die at a point, when it is reached for this time.
+    /// Makes a replica die at a point when it is reached for the given time.
     pub(super) fn order_kill(&self, replica: usize, point: &str, count: u32) {
         let order = self.replicas[replica].service.setup.path().join(KILL_FILE);
         std::fs::write(order, format!("{point} {count}")).unwrap();
@@ -174,7 +175,7 @@ impl World {
         }
     }
 
-    /// Waits until there is no unfinished work, and looks.
+    /// Waits until there are no unfinished deliveries, and takes a snapshot.
     pub(super) async fn settle(&self) {
         eventually("the backlog is worked off", LIMIT, async || {
             let looked = self.look().await;
@@ -194,13 +195,13 @@ impl World {
         }
     }
 
-    /// Adds a look to the history, whatever is in progress.
+    /// Adds a snapshot to the history, whatever is in progress.
     pub(super) async fn glance(&self) {
         let looked = self.look().await;
         self.log.add(looked);
     }
 
-    /// Waits for the end of everything, lets the checker judge, and writes the report.
+    /// Waits for everything to finish, runs the checker, and writes the report.
     pub(super) async fn verdict(self, fault: &str, injected: usize) {
         eventually("every row of the outbox is relayed", LIMIT, async || {
             self.books.is_relayed().await.then_some(())
@@ -231,8 +232,8 @@ fn setup(sink: &Sink, books: &str, release: Release) -> Setup {
     let setup = Setup::new();
     release.install(setup.path());
     setup
-        // A process that writes beyond its limit is sent this signal, which would end it. And a limit of memory counts
-        // only if none is put by beforehand.
+        // A process that writes beyond its limit gets this signal, which would end it. And a memory limit only works if
+        // the allocator does not reserve memory in advance.
         .before(&format!(
             "trap '' XFSZ\nexport MIMALLOC_DISALLOW_ARENA_ALLOC=1 {FOLDER}=\"$PWD\"\n\
              if [ -e {UNKNOWN_KEYS} ]; then\n\
@@ -253,7 +254,7 @@ fn setup(sink: &Sink, books: &str, release: Release) -> Setup {
         ))
 }
 
-/// A destination that fails, that is gone after it applied, and that is slow, each now and then.
+/// A destination that occasionally fails, disconnects after applying, or is slow.
 fn unreliable(received: &Received) -> Reply {
     let digit = received.key.bytes().last().unwrap_or_default();
     match (digit, received.nth) {

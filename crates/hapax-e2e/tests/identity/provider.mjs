@@ -1,10 +1,10 @@
-// An identity provider for tests: node-oidc-provider, as it is installed in FOLDER by `./test tools`.
+// An identity provider for tests: node-oidc-provider, as installed in FOLDER by `./test tools`.
 //
 //     node provider.mjs FOLDER SETTINGS
 //
 // SETTINGS is JSON: `port`; `client` with its id, secret and URLs; `users` with the claims of each, by login name (any
-// password is right); `claims_in_id_token`, or only UserInfo has them; `tls` with the paths of a `key` and a `cert`, or it
-// speaks plain HTTP. Each start has a new signing key. It prints `ready`.
+// password is accepted); `claims_in_id_token`, or the claims are only in UserInfo; `tls` with the paths of a `key` and
+// a `cert`, or it speaks plain HTTP. Each start creates a new signing key. It prints `ready`.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createTlsServer } from "node:https";
@@ -33,7 +33,7 @@ const provider = new Provider(`${tls ? "https" : "http"}://127.0.0.1:${port}`, {
     conformIdTokenClaims: !claims_in_id_token,
     cookies: { keys: [crypto.randomUUID()] },
     features: { backchannelLogout: { enabled: true } },
-    // Its own way does not call this machine.
+    // The default fetch does not call this machine.
     fetch: (url, { dispatcher, ...options }) => fetch(url, options),
     findAccount: (_, id) => users[id] && { accountId: id, claims: () => ({ sub: id, ...users[id] }) },
     jwks: { keys: [key] },

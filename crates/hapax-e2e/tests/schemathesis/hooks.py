@@ -1,6 +1,6 @@
-"""What schemathesis must know to make valid values: texts in the query language.
+"""What schemathesis must know to generate valid values: strings in the query language.
 
-Everything else it reads in the document.
+It reads everything else from the document.
 """
 
 import schemathesis
@@ -20,7 +20,7 @@ TERMS = {
     "since": st.sampled_from(["1h", "7d", "2020-01-31T12:00:00Z"]),
     "until": st.sampled_from(["1s", "2099-01-01T00:00:00Z"]),
 }
-# What a live tail knows is a part of it; the tail has no end, and is left out of the run.
+# A live tail knows only some of these terms; it never ends, and is left out of the run.
 QUERIES = st.sets(st.sampled_from(sorted(TERMS)), min_size=1, max_size=4).flatmap(
     lambda keys: st.tuples(*(TERMS[key].map(lambda value, key=key: f"{key}:{value}") for key in sorted(keys)))
 ).map(" ".join)
@@ -30,7 +30,7 @@ schemathesis.openapi.format("hapax-query", QUERIES)
 
 @schemathesis.hook
 def filter_case(context, case):
-    """Leaves out what the document cannot say: a key twice, and a query that says nothing."""
+    """Leaves out cases that the document cannot exclude: a repeated key, and an empty query."""
     if not case.meta or case.meta.generation.mode.is_negative:
         return True
     query = case.query or {}

@@ -1,7 +1,7 @@
 // Runs the adapters in JavaScript, as host.py runs those in Python: the same documents, the same names.
 //
-// An adapter exports LIBRARY, sign(event), verify(request, secret), and SIGNED or TOKEN where it needs them; `sign` gives
-// [headers, body] or [headers, body, url]. The body of a request is a Buffer.
+// An adapter exports LIBRARY, sign(event), verify(request, secret), and SIGNED or TOKEN if it needs them; `sign`
+// returns [headers, body] or [headers, body, url]. The body of a request is a Buffer.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 

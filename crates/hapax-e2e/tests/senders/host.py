@@ -1,15 +1,15 @@
-"""Runs the adapters in Python: a JSON document on each line in, one on each line out.
+"""Runs the adapters in Python: one JSON document per line in, one per line out.
 
 An adapter is a file in adapters/python, named after the provider:
 
-    LIBRARY, SIGNER      the library's name in requirements.txt; another's where that signs
-    sign(event)          headers and body, and the URL where that is signed as it is sent: what the sender would send,
-                         made with the library where it can sign, and else as the provider documents it; the event has
-                         an `id`, a `secret` and the `url` that it goes to
+    LIBRARY, SIGNER      the library's name in requirements.txt; the name of another one if that signs
+    sign(event)          the provider's headers and body, and the URL if it is signed as sent: made with the library if
+                         it can sign, and otherwise as the provider documents it; the event has an `id`, a `secret` and
+                         the `url` that it goes to
     verify(request, secret)
-                         False or an exception where the library refuses; the request has `method`, `url`, `headers`
+                         False or an exception if the library refuses; the request has `method`, `url`, `headers`
                          (names in lower case) and `body`
-    SIGNED, TOKEN        where the provider does not sign every byte of the body: a pattern for what it signs, or the
+    SIGNED, TOKEN        if the provider does not sign every byte of the body: a pattern for the signed part, or the
                          header that has its token
 """
 
@@ -27,7 +27,7 @@ adapters = {}
 def adapter(provider):
     if provider not in adapters:
         path = Path(__file__).parent / "adapters" / "python" / f"{provider}.py"
-        # Under a name of its own: the library often has the file's.
+        # Under a different name: the library often has the same name as the file.
         spec = importlib.util.spec_from_file_location(f"adapter_{provider}", path)
         adapters[provider] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(adapters[provider])

@@ -121,7 +121,7 @@ async fn a_request_with_two_lengths_is_never_read_as_two_requests() {
             "{lengths:?} was read as two requests: {answer}"
         );
     }
-    // Had the hidden request been taken, this would be a copy.
+    // Had the hidden request been accepted, this would be a duplicate.
     service.deliver_twice(&delivery).await;
 }
 

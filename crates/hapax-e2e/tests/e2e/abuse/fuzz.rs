@@ -1,5 +1,5 @@
 //! Bytes that no one thought of: real requests, damaged at random, on both listeners. Nothing crashes or hangs, nothing
-//! is stored that was not signed, and real deliveries go on.
+//! unsigned is stored, and real deliveries continue.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use hapax_testkit::{Delivery, RawConnection, Sender, Service, Setup, seed};
 
 const LIMIT: Duration = Duration::from_secs(30);
-/// More of them with `HAPAX_FUZZ_CASES`.
+/// `HAPAX_FUZZ_CASES` sets another number.
 const CASES: usize = 1_500;
 const EDITS_MAX: usize = 6;
-/// What parsers trip over.
+/// Tokens that parsers trip over.
 const TOKENS: [&[u8]; 20] = [
     b"\r\n",
     b"\r\n\r\n",
@@ -133,10 +133,10 @@ fn damaged(mut bytes: Vec<u8>, random: &mut fastrand::Rng) -> Vec<u8> {
     bytes
 }
 
-/// Sends the bytes and no more, and reads what comes.
+/// Sends exactly these bytes, and reads the response.
 async fn answer_to(address: SocketAddr, bytes: &[u8]) -> String {
     let mut connection = RawConnection::to(address).await;
-    // It may be closed in the middle; what was said until then counts.
+    // It may be closed in the middle; the response up to then counts.
     let _ = connection.write(bytes).await;
     connection.finish_writing().await;
     connection.read_until_closed(LIMIT).await
@@ -144,7 +144,7 @@ async fn answer_to(address: SocketAddr, bytes: &[u8]) -> String {
 
 fn assert_sane(bytes: &[u8], answer: &str) {
     let request = String::from_utf8_lossy(bytes);
-    // One flipped bit makes the request one of HTTP/1.0, which is answered in kind.
+    // One flipped bit turns the request into HTTP/1.0, which is answered as such.
     let in_kind = answer
         .strip_prefix("HTTP/1.0 ")
         .filter(|_| request.contains("HTTP/1.0"));
@@ -156,7 +156,7 @@ fn assert_sane(bytes: &[u8], answer: &str) {
     );
 }
 
-/// The ids of all events that are stored.
+/// The ids of all stored events.
 async fn stored(service: &Service) -> Vec<String> {
     let outcome = service
         .hapax(&["events", "list", "--limit", "1000", "--json"])

@@ -8,7 +8,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 async fn assert_refused(service: &Service, head: &str) {
     let mut connection = RawConnection::to(service.address()).await;
-    // The other side may have answered before it has read it all.
+    // The other side may answer before it has read everything.
     let answer = connection.write_unless_answered(head.as_bytes(), 1).await;
     let answer = match answer {
         Some(answer) => answer,

@@ -1,4 +1,4 @@
-//! Ten thousand connections that say nothing.
+//! Ten thousand silent connections.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use hapax_testkit::{Sender, Setup, Sink, eventually};
 
 const WANTED: u64 = 10_000;
-/// Descriptors that the service keeps for other things; it raises its own limit as far as it may.
+/// Descriptors that the service reserves for other uses; it raises its own limit as far as it may.
 const OTHER: u64 = 1_024 + 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +53,7 @@ async fn deliveries_go_on_promptly_beside_10_000_idle_connections() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_connections_than_there_is_room_for_are_503_until_one_is_closed() {
-    // Room for 550: half of these files, because the other half is less than what else is needed.
+    // Room for 550: half of the files, because fewer would be left after the reserve for other uses.
     let service = Setup::new()
         .source("stripe", "stripe", "")
         .before("ulimit -n 1100")
@@ -77,7 +77,7 @@ async fn more_connections_than_there_is_room_for_are_503_until_one_is_closed() {
     service.deliver(&delivery).await.assert_durable("duplicate");
 }
 
-/// As many as this process may have; the service does the same for itself.
+/// Raises the limit as far as this process may; the service does the same for itself.
 fn raise_open_files() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let wanted = WANTED + OTHER;

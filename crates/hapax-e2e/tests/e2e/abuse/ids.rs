@@ -1,4 +1,4 @@
-//! Ids that are empty, long, not text, or hold what other programs stumble over.
+//! Ids that are empty, long, not text, or contain characters that other programs stumble over.
 
 use std::time::Duration;
 

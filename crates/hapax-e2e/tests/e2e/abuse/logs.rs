@@ -1,4 +1,4 @@
-//! What strangers and senders write must not make a line of the log, nor colour a terminal.
+//! Bytes from strangers and providers must not forge a line of the log, nor colour a terminal.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use hapax_testkit::{RawConnection, Sender, Setup, Sink};
 
 const LIMIT: Duration = Duration::from_secs(20);
-/// A line of its own, an escape sequence, and the characters that some viewers take for a line's end.
+/// A separate line, an escape sequence, and the characters that some viewers treat as the end of a line.
 const EVIL: &str = "x\n{\"level\":\"ERROR\",\"message\":\"forged\"}\r\nforged \u{1b}[31m\u{7}\u{85}\u{2028}y";
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn nobody_writes_lines_into_the_log() {
             .deliver_twice(&sender.stripe_event(EVIL, EVIL, &json!({})))
             .await;
         sink.until_effects(1, LIMIT).await;
-        // The same id with another body is warned of, a wrong signature and an unknown source are refused.
+        // A conflict is logged as a warning; a wrong signature and an unknown source are refused.
         service.deliver(&sender.with_body(EVIL, body_of(EVIL))).await;
         service
             .deliver(

@@ -1,4 +1,4 @@
-//! The ingest port faces the world: it has nothing of the admin port.
+//! The ingest port faces the world: it serves nothing of the admin port.
 
 use bytes::Bytes;
 use http::{Method, Request};

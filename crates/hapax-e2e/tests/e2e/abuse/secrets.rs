@@ -1,4 +1,4 @@
-//! Whatever happens, and however much is logged: no secret, no token and nothing of a body is ever in the log.
+//! Whatever happens, and however much is logged: no secret, no token and no part of a body is ever in the log.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use hapax_testkit::{Connection, Sender, Service, Setup, Sink, eventually, secret
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Everything that is planted has this in it.
+/// Everything that is planted contains this.
 const MARK: &str = "hunter2";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,7 +91,7 @@ fn setup(sink: &Sink, database: &str, outbox: &str) -> Setup {
         .before("export HAPAX_LOG=trace HAPAX_LOG_FORMAT=json")
 }
 
-/// One that is called, and two that are refused; each twice, as an application that was not sure would.
+/// One row that is called, and two that are refused; each twice, as an application that was not sure would.
 fn write_rows(path: &std::path::Path, sink: &Sink) {
     let rows = rusqlite::Connection::open(path).unwrap();
     rows.execute_batch(hapax::tables::SQLITE_OUTBOX).unwrap();
@@ -134,7 +134,7 @@ async fn deliver_everything(service: &Service) {
         .await;
 }
 
-/// Tokens that are right and wrong, in every place where a token goes.
+/// Right and wrong tokens, everywhere a token is accepted.
 async fn look_at_everything(service: &Service) {
     let admin = service.setup.admin;
     for token in [format!("admin-token-{MARK}"), format!("wrong-{MARK}")] {

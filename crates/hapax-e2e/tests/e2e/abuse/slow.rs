@@ -1,10 +1,10 @@
-//! Clients that send a byte now and then, to hold a connection for ever.
+//! Clients that send a byte now and then, to hold a connection forever.
 
 use std::time::Duration;
 
 use hapax_testkit::{RawConnection, Sender, Setup};
 
-/// Both cuts come after 10 s at most; a busy machine is granted more.
+/// Both time limits are 10 s at most; a busy machine is granted more.
 const CUT_LIMIT: Duration = Duration::from_secs(30);
 const TRICKLE: Duration = Duration::from_millis(500);
 
@@ -46,7 +46,7 @@ async fn slow_heads_and_slow_bodies_are_cut_off_while_deliveries_go_on() {
         .assert_durable("duplicate");
 }
 
-/// Sends the beginning, then a byte now and then until the other side has had enough. Gives what it said.
+/// Sends the beginning, then a byte now and then until the other side closes. Returns its response.
 async fn trickle(service: &hapax_testkit::Service, beginning: Vec<u8>) -> String {
     let mut connection = RawConnection::to(service.address()).await;
     connection.write(beginning).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a receiver was told.
+//! The messages that a receiver got.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use hapax_testkit::{Received, Sink};
 
 const SECRET: &str = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw==";
 
-/// A receiver by Standard Webhooks.
+/// A receiver with Standard Webhooks.
 pub(super) fn receiver(name: &str, sink: &Sink) -> String {
     format!(
         "[alerts.receivers.{name}]\nkind = \"webhook\"\nurl = \"{}\"\nsecret = \"{SECRET}\"\ntimeout = \"5s\"\n",
@@ -17,7 +17,7 @@ pub(super) fn receiver(name: &str, sink: &Sink) -> String {
     )
 }
 
-/// The types of all messages, in the order in which they came.
+/// The types of all messages, in order of arrival.
 pub(super) fn told(sink: &Sink) -> Vec<String> {
     let text = |one: &Received| document(one)["type"].as_str().unwrap().to_owned();
     sink.received().iter().map(text).collect()
@@ -28,7 +28,7 @@ pub(super) fn summaries(sink: &Sink) -> Vec<String> {
     sink.received().iter().map(text).collect()
 }
 
-/// A receiver that checks signatures takes it, as the event that its id names.
+/// A receiver that checks signatures accepts it, as the event that its id names.
 pub(super) fn assert_signed(received: &Received) {
     let standard = catalogue::get("standard-webhooks").unwrap();
     let verifier = Verifier::new(&standard.recipe(), &[SECRET], &Options::default()).unwrap();

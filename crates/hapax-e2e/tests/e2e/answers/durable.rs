@@ -1,4 +1,4 @@
-//! 2xx: new, seen before, same id with another body.
+//! 2xx: new, duplicate, same id with another body.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Why a request was refused is for the operator's log, and never for anyone who sent it.
+//! The reason for a refusal is in the operator's log, and never in the response.
 
 use std::time::Duration;
 

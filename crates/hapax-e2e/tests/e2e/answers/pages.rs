@@ -50,7 +50,7 @@ async fn every_path_of_the_admin_api_is_in_its_reference() {
     }
 }
 
-/// The files that make problem documents.
+/// The source files that create problem documents.
 fn sources() -> Vec<PathBuf> {
     let mut found = vec![workspace().join("crates/hapax-verify/src/rejection.rs")];
     let answering = ["hapax-admin", "hapax-dashboard", "hapax-ingest", "hapax-listen"];
@@ -70,7 +70,7 @@ fn sources() -> Vec<PathBuf> {
     found
 }
 
-/// Text literals outside the tests that look like a code: lower-case words joined by `_`.
+/// String literals outside the tests that look like a code: lower-case words joined by `_`.
 fn codes_in(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();

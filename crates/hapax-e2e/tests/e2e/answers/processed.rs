@@ -1,4 +1,4 @@
-//! `ack = "processed"`: the sender is answered when the work is done, and told when it is not.
+//! `ack = "processed"`: the provider is answered when the delivery has finished, and told if it has not.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn an_event_is_answered_when_its_work_is_done_and_its_copy_too() {
 #[tokio::test]
 async fn a_failure_is_500_and_a_copy_makes_the_next_attempt_at_once() {
     let sink = Sink::that(|request| Reply::Status(if request.nth < 3 { 500 } else { 200 })).await;
-    // Without the copy, the next attempt would be an hour away.
+    // Without the duplicate, the next attempt would be an hour away.
     let service = service(&sink, "", "backoff = { first = \"1h\", cap = \"1h\" }").await;
     let delivery = Sender::of("stripe").event("evt_1");
     for _ in 0..2 {

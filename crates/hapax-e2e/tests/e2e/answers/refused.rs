@@ -1,4 +1,4 @@
-//! 4xx: what the sender has to change. Nothing of it is kept, and the real event is still new afterwards.
+//! 4xx: requests that the provider has to change. Nothing of them is kept, and the real event is still new afterwards.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn small_service() -> Service {
         .await
 }
 
-/// Sends it twice: a refusal is no claim, so the second is refused just the same.
+/// Sends it twice: a refusal claims nothing, so the second is refused just the same.
 async fn assert_refused_twice(service: &Service, delivery: &Delivery, status: u16, code: &str) {
     for _ in 0..2 {
         let answer = service.deliver(delivery).await;
@@ -150,7 +150,7 @@ async fn over_the_sources_rate_is_429_with_a_time_after_which_it_is_taken() {
         answer.is_durable().then_some(answer)
     })
     .await;
-    // It was refused before it was claimed: it is new.
+    // It was refused before it was claimed, so it is new.
     accepted.assert_durable("accepted");
 }
 

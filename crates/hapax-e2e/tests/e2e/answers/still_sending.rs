@@ -1,5 +1,5 @@
 //! A refusal reaches every client while it is still sending: a bare socket, Python's http.client, curl. Node, Go and
-//! what is behind a proxy are in `./test proxies`.
+//! clients behind a proxy are in `./test proxies`.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use hapax_testkit::{RawConnection, Sender, Service, Setup, within};
 const LIMIT: Duration = Duration::from_secs(60);
 /// One above the limit of 5 MiB, and one far above it.
 const SIZES: [usize; 2] = [6 << 20, 60 << 20];
-/// What happens to be right by chance is not right twenty times.
+/// A result that is right by chance is not right twenty times.
 const TIMES: usize = 20;
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/proxies/clients/client.py");
 
@@ -19,7 +19,7 @@ async fn service() -> Service {
     Setup::new().source("stripe", "stripe", "").start().await
 }
 
-/// What a client prints, a line for each request.
+/// The lines that a client prints, one per request.
 async fn lines(command: &mut Command) -> Vec<String> {
     let running = command.stdin(Stdio::null()).kill_on_drop(true).output();
     let output = within("the client ends", LIMIT, running).await.unwrap();

@@ -1,4 +1,4 @@
-//! 503: the service cannot take it now. The sender is told when to come again, and then it is new.
+//! 503: the service cannot accept it now. The provider is told when to retry, and then the event is new.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ async fn more_bytes_in_flight_than_there_is_room_for_is_503_and_nothing_grows_be
         .await;
     let delivery = Sender::of("stripe").event("evt_1");
     let mebibyte = vec![b'x'; 1 << 20];
-    // Bodies that are never finished: they hold what they have sent.
+    // Bodies that are never finished: they occupy memory for the bytes sent so far.
     let mut held = Vec::new();
     let refused = loop {
         assert!(held.len() < 16, "16 bodies of 48 MiB each are all in memory");

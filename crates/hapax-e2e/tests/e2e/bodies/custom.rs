@@ -1,4 +1,5 @@
-//! Senders without a preset: every scheme of `verify`, from the first delivery to its copy, with the verbs that sign.
+//! Providers without a preset: every scheme of `verify`, from the first delivery to its duplicate, with the commands
+//! that sign.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use hapax_testkit::{Delivery, Service, Setup, Sink};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A source's `verify` table, what is in its `secrets`, and what its sender signs with.
+/// A source's `verify` table, its `secrets`, and the key that its provider signs with.
 struct Case {
     name: &'static str,
     verify: &'static str,
@@ -24,7 +25,7 @@ fn cases() -> Vec<Case> {
         secret: secret.to_owned(),
         signing: secret.to_owned(),
     };
-    // Any preset with a key on P-256 makes a pair.
+    // Any preset with a P-256 key makes a pair.
     let pair = sign::generate_secret(catalogue::get("sendgrid").unwrap(), &[3; 32]);
     let pem =
         |label: &str, base64: &str| format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n");
@@ -76,7 +77,7 @@ impl Case {
         self.secret != self.signing
     }
 
-    /// What its sender sends.
+    /// The provider's request.
     fn delivery(&self, id: &str) -> Delivery {
         let custom: CustomScheme = toml::from_str(self.verify).unwrap();
         let proof = Proof::try_from(custom).unwrap();
@@ -128,7 +129,7 @@ async fn every_scheme_takes_what_its_sender_sends_once_and_nothing_else() {
         assert!(shown.contains(&good.event_id), "{shown}");
         let test = service.hapax(&["events", "export", &id, "--as", "python"]).await;
         for text in [shown, test.assert_code(0).stdout.clone()] {
-            // A token that names the body's hash is a signature of that body, which an admin may see.
+            // A token that contains the body's hash is a signature of that body, which an admin may see.
             let is_signature = case.verify.contains("body_hash_claim");
             assert!(
                 !text.contains("a long token") && (is_signature || !text.contains("eyJ")),
@@ -136,13 +137,13 @@ async fn every_scheme_takes_what_its_sender_sends_once_and_nothing_else() {
                 case.name
             );
         }
-        // Without its proof.
+        // Without its signature.
         let bare = Delivery {
             path: format!("/in/{}", case.name),
             headers: good.headers.iter().take(1).cloned().collect(),
             ..good.clone()
         };
-        // With one letter of the proof changed.
+        // With one letter of the signature changed.
         let mut forged = good.clone();
         match forged
             .headers

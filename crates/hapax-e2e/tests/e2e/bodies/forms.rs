@@ -1,4 +1,4 @@
-//! Forms in parts: inbound mail with attachments, signed as Mailgun and SendGrid do.
+//! Multipart forms: inbound mail with attachments, signed as Mailgun and SendGrid do.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn part(head: &str, content: &[u8]) -> Vec<u8> {
     [head.as_bytes(), content, b"\r\n"].concat()
 }
 
-/// An inbound message of Mailgun's, signed now.
+/// An inbound message from Mailgun, signed now.
 fn message(token: &str) -> Delivery {
     let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, b"mg-key");
     let now = std::time::SystemTime::now()
@@ -81,7 +81,7 @@ async fn inbound_mail_of_mailgun_with_attachments_takes_effect_once() {
     }
 }
 
-/// The signed time of a vector is long past, so the command judges it at that time.
+/// The signed time of a vector is long past, so the command verifies it as of that time.
 #[tokio::test]
 async fn signed_inbound_mail_of_sendgrid_is_judged_as_its_vectors_say() {
     let path = concat!(

@@ -1,5 +1,5 @@
-//! A body of 24 MB, as GitHub may send it once and never again: stored, delivered byte for byte, and known when it comes
-//! again, on every store.
+//! A body of 24 MB, which GitHub may send once and never again: stored, delivered byte for byte, and recognised when it
+//! is delivered again, on every store.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn github_to(sink: &Sink, database: Option<&str>) -> Service {
     }
 }
 
-/// The event twice, beside small ones: a large body does not keep small ones waiting.
+/// Sends the event twice, alongside small ones: a large body does not delay small ones.
 async fn assert_taken_once(service: &Service, sink: &Sink) {
     let sender = Sender::of("github");
     let large = push(&sender, "large-1", LARGE_BYTES);

@@ -1,4 +1,4 @@
-//! The URL that a sender calls: with a slash at its end, or behind a proxy that changes the path.
+//! The URL that a provider calls: with a trailing slash, or behind a proxy that changes the path.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 const SECRET: &str = "a secret that signs URLs";
 const VERIFY: &str = "scheme = \"hmac-sha256\"\nheader = \"x-signature\"\nsigned = \"{url}\\n{body}\"";
 
-/// A sender that signs the URL that it was given, and calls another path.
+/// A provider that signs the URL it was given, and calls another path.
 fn signed(id: &str, url: &str, path: &str) -> Delivery {
     let custom: CustomScheme = toml::from_str(VERIFY).unwrap();
     let signer = Signer::new(&Scheme::try_from(custom).unwrap(), SECRET).unwrap();
@@ -69,7 +69,7 @@ async fn a_url_is_signed_as_it_was_called_with_its_slash_and_query() {
         let url = format!("https://hooks.example.com{path}");
         service.deliver_twice(&signed(id, &url, path)).await;
     }
-    // The slash belongs to what is signed.
+    // The slash is part of the signed URL.
     let other = signed("e4", "https://hooks.example.com/in/inhouse", "/in/inhouse/");
     for _ in 0..2 {
         service
@@ -106,7 +106,7 @@ async fn a_source_behind_a_proxy_that_changes_the_path_has_a_url_of_its_own() {
     sink.until_effects(2, LIMIT).await;
     assert_eq!(sink.applications(), 2);
 
-    // What signs and what shows the URL knows it, too.
+    // The commands that sign or show the URL know it, too.
     for expected in ["accepted", "duplicate"] {
         let sent = service.hapax(&["send", "inhouse", "--id", "e4"]).await;
         sent.assert_code(0);

@@ -1,4 +1,4 @@
-//! Verbs that need no service: `init`, `config`, `completions`, `man`, `providers`, `--help`.
+//! Commands that need no service: `init`, `config`, `completions`, `man`, `providers`, `--help`.
 
 use hapax_testkit::{Sender, Setup, run};
 

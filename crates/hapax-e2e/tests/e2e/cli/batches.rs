@@ -1,5 +1,5 @@
-//! Events of batches, sent again: by `hapax events export`, by `hapax send` and by `hapax twice`, for every provider whose
-//! requests carry several.
+//! Events of batches, sent again: by `hapax events export`, by `hapax send` and by `hapax twice`, for every provider
+//! whose requests carry several events.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn secrets(provider: &Provider) -> SecretPair {
     generate_secret(provider, &[0x5a; 32])
 }
 
-/// A source for each of them. The public URL is the real one, for those that sign it.
+/// A source for each of them. The public URL is the real one, for providers that sign it.
 async fn service() -> Service {
     let setup = Setup::new();
     let public_url = format!("public_url = \"http://{}\"", setup.listen);
@@ -39,7 +39,7 @@ async fn service() -> Service {
     providers().fold(setup, with_source).start().await
 }
 
-/// A request with two events; with one, where events are in arrays inside arrays.
+/// A request with two events; with one if events are in nested arrays.
 fn request(provider: &Provider, service: &Service) -> Delivery {
     let first = sample::of_provider(provider, "1000000000000001");
     let (mut headers, mut body) = (first.headers, first.body);
@@ -85,7 +85,7 @@ async fn events(service: &Service, provider: &Provider) -> Vec<Value> {
     listed.json()["events"].as_array().unwrap().clone()
 }
 
-/// Whether the id of an event is its own: Pusher's is a hash of the request that it came in.
+/// Whether the id belongs to the event: Pusher's is a hash of the request that it arrived in.
 fn is_known_by_itself(provider: &Provider) -> bool {
     let rule = &provider.identity.event_id;
     let mut places = rule.fields().flat_map(Field::paths);
@@ -117,7 +117,7 @@ async fn one_event_of_a_batch_sent_again_is_a_duplicate_for_every_provider() {
         let by_send = by_send(&service, provider, id).await;
         let after = events(&service, provider).await.len();
         if !is_known_by_itself(provider) {
-            // What is sent again is another event; and it is genuine.
+            // Sent again, it is another event, and it is genuine.
             assert!(after > stored.len(), "{name}");
             continue;
         }
@@ -137,11 +137,11 @@ async fn one_event_of_a_batch_sent_again_is_a_duplicate_for_every_provider() {
     }
 }
 
-/// Runs the script twice, and says how many requests that was.
+/// Runs the script twice, and returns how many requests that made.
 async fn by_curl(service: &Service, provider: &Provider, id: &str) -> u64 {
     let script = service.hapax(&["events", "export", id, "--as", "curl"]).await;
     if secrets(provider).signing != secrets(provider).verifying {
-        // A source of this provider has a public key, with which nothing can be signed.
+        // A source of this provider has a public key, which cannot sign.
         script.assert_code(1);
         return 0;
     }
@@ -159,7 +159,7 @@ async fn by_curl(service: &Service, provider: &Provider, id: &str) -> u64 {
     2
 }
 
-/// Sends its payload twice, and says how many requests that was.
+/// Sends its payload twice, and returns how many requests that made.
 async fn by_send(service: &Service, provider: &Provider, id: &str) -> u64 {
     let payload = service.hapax(&["events", "payload", id]).await;
     payload.assert_code(0);

@@ -1,4 +1,4 @@
-//! Every provider of the catalogue against a running `hapax dev`: what it signs is accepted once.
+//! Every provider of the catalogue against a running `hapax dev`: each signed request is accepted once.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use hapax_testkit::{Outcome, command_in, eventually, free_address, run};
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-/// `hapax dev` in a folder of its own; it ends with the test.
+/// `hapax dev` in its own folder; it ends with the test.
 struct Dev {
     directory: tempfile::TempDir,
     ingest: SocketAddr,
@@ -68,7 +68,7 @@ impl Dev {
     }
 }
 
-/// Dropbox says that something changed, and may say it twice in the same bytes: each time is an event.
+/// Dropbox only notifies that something changed, possibly twice in the same bytes: each notification is an event.
 fn is_never_a_duplicate(provider: &Provider) -> bool {
     provider.identity.event_id.is_none()
 }

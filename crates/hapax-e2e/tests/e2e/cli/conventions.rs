@@ -1,4 +1,4 @@
-//! What every verb has in common: exit codes, colours, pipes, where talk and data go.
+//! Conventions of every command: exit codes, colours, pipes, and which output goes to stdout or stderr.
 
 use std::process::Stdio;
 

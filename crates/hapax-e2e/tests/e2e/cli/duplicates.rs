@@ -22,7 +22,7 @@ async fn copies_with_a_gap_are_told_by_source_and_still_after_a_restart() {
         .await
     };
     told(&service, 1).await;
-    // The restart takes a while: the copy after it comes with a gap that is not that of the first.
+    // The restart takes a while, so the duplicate after it has another gap than the first.
     service.restart().await;
     service.deliver(&delivery).await.assert_durable("duplicate");
     let stats = told(&service, 2).await;

@@ -150,7 +150,7 @@ async fn the_tail_shows_arrivals_as_they_come_and_what_became_of_each() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
-    // The tail shows what comes after it began: deliver until it shows something.
+    // The tail shows only new events: deliver until it shows something.
     let sender = Sender::of("stripe");
     let mut began = false;
     for number in 0..1000 {

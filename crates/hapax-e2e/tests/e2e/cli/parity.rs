@@ -1,5 +1,5 @@
-//! What the dashboard can do, the command line can: queries, views, groups of dead letters, bulk replays, the ledger,
-//! conflicts, copies, the audit trail.
+//! Everything that the dashboard can do, the command line can, too: queries, saved searches, groups of dead letters,
+//! bulk replays, the ledger, conflicts, exports, the audit trail.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `hapax twice`: what it prints, writes and ends with, against handlers that are right and wrong.
+//! `hapax twice`: its output, its files and its exit codes, against correct and faulty handlers.
 
 use std::path::Path;
 use std::process::Stdio;

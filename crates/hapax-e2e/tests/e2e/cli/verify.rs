@@ -1,4 +1,4 @@
-//! `hapax verify`: it says what a service would, and why.
+//! `hapax verify`: the same result as a service, with the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use hapax_testkit::{Outcome, Setup, run};
 const NOW: i64 = 1_767_225_600;
 const URL: &str = "https://hooks.example.com/in/sample";
 
-/// A signed sample of a provider, and the arguments that hand it to `hapax verify`.
+/// A signed sample of a provider, and the arguments that pass it to `hapax verify`.
 struct Case {
     directory: tempfile::TempDir,
     arguments: Vec<String>,

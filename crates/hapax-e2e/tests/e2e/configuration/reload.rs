@@ -1,4 +1,4 @@
-//! SIGHUP: the new configuration holds from the next request on, and no request is dropped for it.
+//! SIGHUP: the new configuration applies from the next request on, and no request is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ async fn a_reload_under_load_drops_no_request_and_new_events_reach_the_new_desti
     let total = number.load(Ordering::Relaxed);
     first.until_effects(total, LIMIT).await;
     assert_eq!(first.applications(), total);
-    // Routing is fixed at accept: what came before the change goes only where it went then.
+    // Routing is fixed on accept: earlier events go only to their original destinations.
     assert!(second.received_for("evt_0").is_empty());
 }
 

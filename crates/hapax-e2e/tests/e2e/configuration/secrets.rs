@@ -1,4 +1,4 @@
-//! Secrets in files, from commands and in `.env`: each takes effect when it changes, without a restart and without a signal.
+//! Secrets in files, from commands and in `.env`: a change takes effect without a restart and without a signal.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use hapax_testkit::{Sender, Service, Setup, eventually, run};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The source `stripe`, whose secret is this.
+/// The source `stripe` with this secret.
 fn stripe(reference: &str) -> Setup {
     Setup::new().table(&source("stripe", reference))
 }
@@ -20,7 +20,7 @@ fn sender(secret: &str) -> Sender {
     Sender::with_secret("stripe", "stripe", secret)
 }
 
-/// A folder as Kubernetes mounts a secret: the file is a link into a folder that is replaced whole.
+/// A folder as Kubernetes mounts a secret: the file is a link into a folder that is replaced as a whole.
 fn mount(folder: &Path, version: &str, secret: &str) {
     let data = folder.join(version);
     std::fs::create_dir_all(&data).unwrap();
@@ -51,7 +51,7 @@ async fn a_secret_that_is_rotated_in_its_file_takes_effect_by_itself() {
     let first = sender("whsec_first");
     service.deliver_twice(&first.event("evt_1")).await;
 
-    // What someone is writing into the configuration does not come with it.
+    // An unfinished edit of the configuration is not picked up with it.
     std::fs::write(service.setup.path().join("hapax.toml"), "[sources.half").unwrap();
     mount(&mounted, "v2", "whsec_second\n");
     until_accepted(&service, "whsec_second", "evt_2").await;

@@ -1,4 +1,4 @@
-//! What `serve` refuses to start with.
+//! Configurations that `serve` refuses to start with.
 
 use hapax_testkit::{Sender, Setup, free_address, run};
 

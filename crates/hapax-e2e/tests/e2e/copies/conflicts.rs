@@ -1,4 +1,4 @@
-//! `on_conflict = "accept"`: contents that share an id are events of their own, on every store.
+//! `on_conflict = "accept"`: bodies that share an id are separate events, on every store.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::EFFECT_LIMIT;
 use hapax_testkit::{Copies, Delivery, Sender, Service, Setup, Sink, deliver_all};
 
-/// Contents under the one id.
+/// Different bodies under the same id.
 const CONTENTS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,7 +65,7 @@ async fn once_each(store: impl FnOnce(Setup) -> Setup, more: &str) {
     assert_eq!(sink.applications(), CONTENTS);
 }
 
-/// Sends many copies of each at once, of which this many are new; the ids of all events.
+/// Sends each many times at once; this many of all these requests are new. Returns the ids of all events.
 async fn send_all(service: &Service, deliveries: &[Delivery], new: usize) -> BTreeSet<String> {
     let copies = Copies {
         deliveries: deliveries.to_vec(),
@@ -88,7 +88,7 @@ async fn send_all(service: &Service, deliveries: &[Delivery], new: usize) -> BTr
     answers.iter().map(|answer| answer.field("event_id")).collect()
 }
 
-/// An event that was accepted in spite of its id says so wherever it is looked at.
+/// An event that was accepted despite its id is marked as such wherever it is shown.
 async fn assert_seen(service: &Service) {
     let events = service.api("events?limit=10").await;
     let events = events["events"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! A `command` destination: payload on stdin, facts in the environment, exit 0 is done.
+//! A `command` destination: payload on stdin, metadata in the environment, exit code 0 means success.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Dead letters: given up at once or after the last attempt, listed, and brought back by a replay.
+//! Dead letters: dead at once or after the last attempt, listed, and brought back by a replay.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn gone_and_do_not_retry_are_dead_at_once_and_a_replay_brings_them_back_wi
         sink.assert_one_key_for_each_event();
         let listed = service.hapax(&["dead", "list", "--json"]).await.json();
         assert_eq!(listed["deliveries"].as_array().map(Vec::len), Some(0), "{listed}");
-        // A copy after all that is still a copy.
+        // A duplicate after all that is still a duplicate.
         service
             .deliver(&Sender::of("stripe").event("evt_1"))
             .await

@@ -69,7 +69,7 @@ async fn a_delivery_that_takes_its_worker_down_three_times_is_dead_and_its_neigh
             sink.received_for("evt_poison").len() >= round
         })
         .await;
-        // As if the payload itself had done it.
+        // As if the payload itself had caused it.
         service.kill().await;
         service.start_again().await;
     }

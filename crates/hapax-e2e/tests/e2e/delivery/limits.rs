@@ -62,7 +62,7 @@ async fn attempts_stay_below_the_rate_limit() {
     let started = Instant::now();
     deliver_many(&service, 40).await;
     sink.until_effects(40, LIMIT).await;
-    // A second's worth may come at once; the other thirty take three seconds.
+    // One second's worth may arrive at once; the other thirty take three seconds.
     let took = sink.received().iter().map(|one| one.at).max().unwrap() - started;
     assert!(
         took >= Duration::from_millis(2500),
@@ -90,7 +90,7 @@ async fn a_destination_that_keeps_failing_is_left_alone_for_a_while_and_then_pro
         shown["destinations"][0]["breaker_open_ms"].is_number() || sink.received().len() > 20,
         "{shown}"
     );
-    // Open, it lets one probe through after each pause: far fewer than twenty that retry every 200 ms at most.
+    // While open, it lets one probe through after each pause: far fewer than twenty that retry every 200 ms at most.
     let before = sink.received().len();
     let since = Instant::now();
     sink.until("a probe comes", LIMIT, |sink| sink.received().len() > before)

@@ -1,4 +1,4 @@
-//! Order: one at a time, in order of acceptance, for each key; a failing head blocks its own key only.
+//! Order: one at a time, in order of acceptance, per key; a failing head blocks only its own key.
 
 use std::time::Duration;
 

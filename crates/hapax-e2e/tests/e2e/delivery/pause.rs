@@ -33,7 +33,7 @@ async fn a_paused_destination_gets_nothing_until_it_is_resumed_and_others_go_on(
     assert_eq!(held["held"], 5, "{held}");
     assert_eq!(held["paused"]["why"], "maintenance", "{held}");
 
-    // A pause outlives the process.
+    // A pause survives a restart.
     service.restart().await;
     service.deliver_twice(&sender.event("evt_after")).await;
     open.until_effects(6, LIMIT).await;

@@ -1,4 +1,5 @@
-//! Where a delivery never goes: along a redirect, or to an address that only the machine itself may reach.
+//! Addresses that a delivery never goes to: the target of a redirect, or an address that only the machine itself may
+//! reach.
 
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ async fn a_link_local_destination_is_refused() {
         setup.write();
         let checked = hapax_testkit::run(setup.path(), &["config", "check"]).await;
         if checked.code == Some(0) {
-            // What the configuration cannot know is refused when the address is: no packet is sent.
+            // An address that the configuration cannot know is refused once it is resolved: no packet is sent.
             let service = setup.start().await;
             let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
             let event = service.until_event_is(&id, "dead", LIMIT).await;

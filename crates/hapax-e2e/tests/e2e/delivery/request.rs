@@ -111,7 +111,7 @@ async fn with_a_secret_the_request_is_signed_by_standard_webhooks() {
 #[tokio::test]
 async fn what_a_sender_signs_as_svix_does_is_signed_by_us_for_the_same_library() {
     let sink = Sink::start().await;
-    // Another than the senders have.
+    // Not the providers' secret.
     let secret = "whsec_c2VjcmV0IG9mIHRoZSBkZXN0aW5hdGlvbiBhbG9uZQ==";
     let mut setup = Setup::new().http("app", &sink.url(), &format!("secret = \"{secret}\""));
     let senders = ["svix", "clerk", "resend"];
@@ -163,7 +163,7 @@ async fn a_key_is_quoted_where_the_destination_asks_for_it_and_stays_the_same_ke
     let shown = service.api(&format!("events/{id}")).await;
     assert_eq!(shown["deliveries"][0]["idempotency_key"], key.to_string());
 
-    // From the next attempt on, a reload writes it in the other way; it is the same key.
+    // From the next attempt on, a reload writes the same key in the other format.
     service.reload(|setup| {
         let tables = setup.tables().replace("quoted", "plain");
         setup.with_tables(&tables)
@@ -228,7 +228,7 @@ async fn a_destination_gets_only_the_types_it_asked_for_and_the_rest_is_ignored(
         some.events_applied().into_iter().collect::<Vec<_>>(),
         ["evt_1", "evt_2"]
     );
-    // Two destinations, two keys: each may deduplicate by itself.
+    // Two destinations, two keys: each can deduplicate on its own.
     assert!(some.effects().is_disjoint(&all.effects()));
 }
 

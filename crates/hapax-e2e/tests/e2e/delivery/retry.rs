@@ -1,4 +1,4 @@
-//! Failures: retried with the same key until they succeed, not before the destination wants it.
+//! Failures: retried with the same key until they succeed, but not earlier than the destination asks for.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ async fn retry_after_is_honoured_for_429_and_503() {
         sink.until_effects(1, LIMIT).await;
         let received = sink.received();
         let waited = received[1].at - received[0].at;
-        // The backoff alone would have come again within 50 ms.
+        // The backoff alone would have retried within 50 ms.
         assert!(
             waited >= Duration::from_millis(1900),
             "{status}: came again after {waited:?}"
@@ -108,7 +108,7 @@ async fn a_destination_that_is_down_gets_everything_once_it_is_up() {
             .await;
     }
     let sink = Sink::at(address).await;
-    // The breaker may have opened meanwhile: it lets a probe through after a pause.
+    // The breaker may have opened: it lets a probe through after a pause.
     sink.until_effects(5, Duration::from_secs(60)).await;
     assert_eq!(sink.applications(), 5);
 }

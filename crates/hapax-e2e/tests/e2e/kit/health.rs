@@ -24,7 +24,7 @@ async fn a_service_that_takes_webhooks_is_healthy_and_one_that_is_gone_or_stoppi
     );
     assert_eq!(service.hapax(&["health", "--json"]).await.json()["ready"], true);
 
-    // The attempt that hangs keeps it stopping for a while.
+    // The hanging attempt delays the shutdown for a while.
     service.signal(Signal::TERM);
     let stopping = eventually("it stops", LIMIT, async || {
         let asked = service.hapax(&["health"]).await;

@@ -1,4 +1,4 @@
-//! `hapax print`, and the configurations inside what it prints.
+//! `hapax print`, and the configurations in its output.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Upgrades without downtime: replicas that are restarted in turn, behind a balancer that asks the next one.
+//! Upgrades without downtime: replicas that are restarted in turn, behind a load balancer that tries the next one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +11,13 @@ use hapax_testkit::{Connection, Delivery, HttpResponse, Sender, Service, Setup, 
 const LIMIT: Duration = Duration::from_secs(60);
 const CLIENTS: usize = 4;
 
-/// What a balancer does: a replica that refuses is passed over.
+/// Acts as a load balancer: it skips a replica that refuses.
 struct Balancer(Vec<Connection>);
 
 impl Balancer {
     async fn deliver(&mut self, delivery: &Delivery) -> HttpResponse {
         let mut refusals = Vec::new();
-        // Twice: a connection that a restart closed is opened again by then.
+        // Twice: the second time, a connection that a restart closed is opened again.
         for _ in 0..2 {
             for replica in &mut self.0 {
                 match replica.try_deliver(delivery).await {

@@ -1,4 +1,4 @@
-//! What systemd is told, read from a socket like its own.
+//! The messages to systemd, read from a socket like its own.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use tokio::net::UnixDatagram;
 use hapax_testkit::{Sender, Service, Setup, Sink, within};
 
 const LIMIT: Duration = Duration::from_secs(30);
-/// Of the watchdog. A sign of life comes three times as often.
+/// The watchdog's timeout. It is fed three times as often.
 const WATCHDOG: Duration = Duration::from_millis(600);
 
-/// Messages that may be on their way when a process is frozen.
+/// Messages that may be in transit when a process is frozen.
 const ON_THE_WAY_MAX: usize = 3;
 
-/// Where a service manager listens.
+/// The socket of a service manager.
 struct Manager(UnixDatagram);
 
 impl Manager {
@@ -23,7 +23,6 @@ impl Manager {
         Self(UnixDatagram::bind(folder.join("notify.sock")).unwrap())
     }
 
-    /// The next message.
     async fn hear(&self) -> String {
         let mut message = [0; 4096];
         let length = within("systemd is told something", LIMIT, self.0.recv(&mut message))
@@ -32,7 +31,7 @@ impl Manager {
         String::from_utf8_lossy(&message[..length]).into_owned()
     }
 
-    /// The next message that has this line.
+    /// The next message that contains this line.
     async fn until(&self, line: &str) -> String {
         loop {
             let message = self.hear().await;
@@ -42,7 +41,7 @@ impl Manager {
         }
     }
 
-    /// Whether nothing comes for this long, once what was on its way is there.
+    /// Whether nothing arrives for this long, after the messages in transit.
     async fn falls_silent_for(&self, time: Duration) -> bool {
         let mut message = [0; 4096];
         for _ in 0..ON_THE_WAY_MAX {
@@ -73,7 +72,7 @@ async fn systemd_is_told_of_readiness_life_a_reload_and_the_end() {
     let sink = Sink::start().await;
     let (mut service, manager) = start(&sink);
     manager.until("READY=1").await;
-    // Ready means that both ports answer at once.
+    // Ready means that both ports respond at once.
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     assert_eq!(service.admin("/healthz").await.status, 200);
 

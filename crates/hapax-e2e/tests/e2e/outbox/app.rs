@@ -1,4 +1,4 @@
-//! An application with an outbox: it writes rows as any language would, in transactions of its own.
+//! An application with an outbox: it writes rows as any language would, in its own transactions.
 
 use std::time::Duration;
 
@@ -12,7 +12,6 @@ use hapax_testkit::eventually;
 
 const COLUMNS: &str = "(kind, target, headers, body, idempotency_key, order_key)";
 
-/// A row to write.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     kind: &'static str,
@@ -48,7 +47,7 @@ impl Row {
         self.key.clone()
     }
 
-    /// As SQL that both databases understand.
+    /// SQL that both databases understand.
     fn insert(&self) -> String {
         let order_key = self
             .order_key
@@ -61,7 +60,6 @@ impl Row {
     }
 }
 
-/// The application's database.
 pub(super) enum App {
     Postgres {
         client: Box<RwLock<Client>>,
@@ -86,7 +84,7 @@ impl App {
         app
     }
 
-    /// In a database of this server, with the tables that the library makes.
+    /// In a database of this server, with the tables that the library creates.
     pub(super) async fn on(server: &Server) -> Self {
         let database = server.database().await.unwrap();
         let client = database.client().await.unwrap();
@@ -120,7 +118,7 @@ impl App {
         }
     }
 
-    /// Commits a row, and the same row again, as an application that was not sure would.
+    /// Commits a row, and then the same row again, as an application that was not sure would.
     pub(super) async fn write(&self, row: &Row) {
         let insert = row.insert();
         self.run(&format!("BEGIN; {insert} COMMIT; BEGIN; {insert} COMMIT;"))
@@ -137,7 +135,7 @@ impl App {
         .await;
     }
 
-    /// Lets rows whose keys begin like this be such that were relayed an hour ago.
+    /// Makes rows whose keys begin like this look as if they were relayed an hour ago.
     pub(super) async fn age(&self, key: &str) {
         let then = match self {
             Self::Postgres { .. } => "now() - interval '1 hour'",
@@ -149,7 +147,7 @@ impl App {
         .await;
     }
 
-    /// How many rows are left of what was aged.
+    /// How many of the aged rows are left.
     pub(super) async fn old(&self) -> usize {
         let sql = "SELECT CAST(count(*) AS text) FROM hapax_outbox WHERE idempotency_key LIKE 'many%'";
         self.text(sql).await.unwrap().parse().unwrap()
@@ -194,7 +192,7 @@ impl App {
         .await;
     }
 
-    /// A connection to a server that has started again.
+    /// Connects to the server after its restart.
     pub(super) async fn reconnect(&self) {
         if let Self::Postgres { client, database, .. } = self {
             *client.write().await = database.client().await.unwrap();

@@ -1,11 +1,11 @@
-//! An outbox in trouble is seen everywhere: by the doctor, the overview, the alerts and the metrics.
+//! An outbox in trouble is visible everywhere: in the doctor, the overview, the alerts and the metrics.
 
 use super::app::{App, Row};
 use super::{LIMIT, setup};
 use hapax_test_postgres::{Server, Stop};
 use hapax_testkit::{Service, Sink, eventually};
 
-/// Alerts are judged three times a second, and an outbox may not be down at all.
+/// Alerts are evaluated three times a second, and an outbox may not be down at all.
 const ALERTS: &str = "[alerts]\nresolve_after = \"1s\"\noutbox_down = \"1ms\"\n";
 
 async fn until_firing(service: &Service, alert: &str, fires: bool) {

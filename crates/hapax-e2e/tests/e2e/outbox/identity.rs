@@ -6,7 +6,7 @@ use super::app::{App, Row};
 use super::{LIMIT, setup_with};
 use hapax_testkit::{Received, Sink, secret_of};
 
-/// The id under the signature, once that was verified.
+/// The signed id, after verifying the signature.
 fn signed_id(received: &Received) -> &str {
     let secret = secret_of("standard-webhooks");
     let preset = catalogue::get("standard-webhooks").unwrap();
@@ -46,7 +46,7 @@ async fn one_key_goes_to_several_targets_once_each_under_the_signed_id_that_its_
         }
         sink.until_received(rows.len(), LIMIT).await;
         app.until_relayed(rows.len() * 2, LIMIT).await;
-        // The same rows again, to a process that has only the store to remember them by.
+        // The same rows again, to a process that has only the store to recognise them.
         service.restart().await;
         for row in &rows {
             app.write(row).await;

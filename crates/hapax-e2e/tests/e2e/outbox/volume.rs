@@ -1,4 +1,4 @@
-//! Many rows: those that wait behind a refused one are in no one's way, and old ones go as fast as they come.
+//! Many rows: those that wait behind a refused one delay no others, and old ones are deleted as fast as they expire.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use hapax_testkit::{Sink, eventually};
 
 /// Rows that wait behind a refused one.
 const BEHIND: usize = 200_000;
-/// Old rows that were relayed: more than could go in a minute, at a thousand in ten seconds.
+/// Old relayed rows: more than could be deleted in a minute at a thousand in ten seconds.
 const OLD: usize = 10_000;
-/// How much longer a row may take to its target while all of those wait: far less than looking at each of them takes.
+/// How much longer a row may take to reach its target while all of those wait: far less than scanning each of them
+/// takes.
 const UNNOTICED: Duration = Duration::from_millis(400);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,14 +33,14 @@ async fn nobody_notices_the_rows_that_wait_behind_a_refused_one() {
             behind < 2 * before + UNNOTICED,
             "{behind:?} instead of {before:?}"
         );
-        // Once the refused row is gone, its key goes on from where it stood.
+        // Once the refused row is gone, its key resumes where it stopped.
         app.delete("bad").await;
         sink.until_effects(41, LIMIT).await;
         assert_eq!(sink.order_applied()[40], "many 1");
     }
 }
 
-/// How long rows beside the refused one take to their target, one after the other.
+/// How long rows of other keys take to reach their target, one after the other.
 async fn median(app: &App, sink: &Sink, numbers: Range<usize>) -> Duration {
     let mut took = Vec::new();
     for n in numbers {

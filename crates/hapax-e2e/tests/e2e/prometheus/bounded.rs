@@ -1,4 +1,4 @@
-//! Whoever sends nonsense cannot grow the metrics.
+//! Nonsense from outside cannot grow the metrics.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use http_body_util::Full;
 
 use hapax_testkit::{Connection, Sender, Service, Setup, Sink, eventually};
 
-/// Counts of the store stand for five seconds.
+/// The store's counts are cached for five seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Different names of each kind.
 const FLOOD: usize = 200;
@@ -19,9 +19,9 @@ async fn a_flood_of_unknown_names_paths_methods_and_destinations_adds_no_series(
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
-    // The first of each kind may make the series of its reason, which is one of a fixed list.
+    // The first of each kind may create the series of its reason, which comes from a fixed list.
     flood(&service, 1).await;
-    // What waits has series too, as long as it waits; what was tried gets one.
+    // Waiting deliveries have series, too, as long as they wait; attempted ones get one.
     let before = eventually("the event is done and counted", LIMIT, async || {
         let series = series(&service).await;
         let is_done = series.contains("hapax_attempt_p95_seconds{destination=\"app\"}")
@@ -40,7 +40,7 @@ async fn a_flood_of_unknown_names_paths_methods_and_destinations_adds_no_series(
     assert!(counted > 2 * FLOOD, "the flood was counted: {counted}");
 }
 
-/// Everything before the value of every line. An alert on the flood itself may fire, and has one series for each source.
+/// Every line without its value. An alert on the flood itself may fire, and has one series per source.
 async fn series(service: &Service) -> BTreeSet<String> {
     let text = service.admin("/metrics").await.text();
     let lines = text

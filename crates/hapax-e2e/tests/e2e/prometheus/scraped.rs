@@ -1,4 +1,4 @@
-//! A real Prometheus scrapes a service under load, with the rules that are shipped.
+//! A real Prometheus scrapes a service under load, with the shipped rules.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::server::{Prometheus, rules};
 use hapax_testkit::{Copies, Reply, Sender, Service, Setup, Sink, deliver_all, eventually};
 
-/// A scrape a second, counts of the store that stand for five, and a busy machine.
+/// A scrape every second, the store's counts cached for five, and a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Events of one wave of the load, each delivered twice.
 const WAVE: usize = 200;
@@ -110,7 +110,7 @@ async fn until(prometheus: &Prometheus, expression: &str, expected: f64) {
     .await;
 }
 
-/// All that the file names, each judged at least once without an error.
+/// Every rule in the file was evaluated at least once without an error.
 async fn every_rule_is_healthy(prometheus: &Prometheus) {
     let text = std::fs::read_to_string(rules()).unwrap();
     let named: BTreeSet<String> = text
@@ -142,7 +142,7 @@ async fn every_rule_is_healthy(prometheus: &Prometheus) {
     assert_eq!(loaded, named);
 }
 
-/// Each histogram about events has examples, and each example is an event that can be looked at.
+/// Each histogram about events has exemplars, and each exemplar is an event that can be opened.
 async fn exemplars_lead_to_events(prometheus: &Prometheus, service: &Service) {
     for metric in [
         "hapax_ack_seconds_bucket",

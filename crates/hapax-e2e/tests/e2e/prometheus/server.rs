@@ -1,4 +1,4 @@
-//! A real Prometheus with the rules that are shipped, unmodified: its own port, its own folder, gone with the test.
+//! A real Prometheus with the shipped rules, unmodified: its own port, its own folder, gone with the test.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -15,12 +15,12 @@ use tokio::process::{Child, Command};
 
 use hapax_testkit::{Connection, eventually, free_address};
 
-/// The rules as they are shipped.
+/// The shipped rules.
 pub(super) fn rules() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/prometheus/rules.yml")
 }
 
-/// It scrapes one service every second. It is killed when dropped.
+/// Scrapes one service every second. It is killed when dropped.
 pub(super) struct Prometheus {
     address: SocketAddr,
     folder: TempDir,
@@ -60,14 +60,14 @@ impl Prometheus {
         prometheus
     }
 
-    /// The number that an expression comes to; none while it has no series.
+    /// The value of an expression; `None` while it has no series.
     pub(super) async fn value(&self, expression: &str) -> Option<f64> {
         let found = self.ask("query", &[("query", expression)]).await;
         let value = found["result"][0]["value"][1].as_str()?;
         Some(value.parse().unwrap())
     }
 
-    /// The data of an answer of its API.
+    /// The data of a response of its API.
     pub(super) async fn ask(&self, path: &str, parameters: &[(&str, &str)]) -> Value {
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(parameters)
@@ -79,7 +79,7 @@ impl Prometheus {
         document["data"].take()
     }
 
-    /// What it complained about.
+    /// Its complaints.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("prometheus.log")).unwrap_or_default()
     }

@@ -1,10 +1,10 @@
-//! What a store on Redis is refused for at the start, and what the doctor says of it.
+//! Redis servers that are refused at startup, and the doctor's report about them.
 
 use hapax_test_redis::{Cluster, Server, fresh_prefix};
 
 use hapax_testkit::{Outcome, Sender, Setup, Sink, run};
 
-/// A service on this store has to refuse, and never prints the password.
+/// A service on this store has to refuse to start, and never prints the password.
 async fn refusal(url: &str) -> Outcome {
     let sink = Sink::start().await;
     let refused = Setup::stripe_to(&sink).database(url).refusal().await;

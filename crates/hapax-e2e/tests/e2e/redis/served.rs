@@ -7,7 +7,7 @@ use hapax_test_redis::{Cluster, Server, fresh_prefix};
 use hapax_testkit::{Copies, Reply, Sender, Service, Setup, Sink, deliver_all};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Events, and copies of each.
+/// Events, and the duplicates of each.
 const EVENTS: usize = 40;
 const COPIES: usize = 5;
 
@@ -25,7 +25,7 @@ async fn copies_at_two_replicas_on_a_cluster_take_effect_once() {
 
 async fn once_over_two(url: &str) {
     let sink = Sink::start().await;
-    // Both at once: they make the same empty store.
+    // Both at once: they create the same empty store.
     let mut replicas = [0, 1].map(|_| Setup::stripe_to(&sink).database(url).spawn());
     for replica in &mut replicas {
         replica.until_ready().await;
@@ -70,7 +70,7 @@ async fn an_answer_after_the_work_comes_when_the_work_is_done() {
         .await;
     let delivery = Sender::of("stripe").event("evt_1");
     assert_eq!(service.deliver(&delivery).await.status, 500, "the work failed");
-    // The sender's next delivery makes the next attempt, long before the backoff is over.
+    // The provider's next delivery triggers the next attempt, long before the backoff ends.
     let second = service.deliver(&delivery).await;
     assert!(second.is_durable(), "{}", second.text());
     assert_eq!(sink.applications(), 1);

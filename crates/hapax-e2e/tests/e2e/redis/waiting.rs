@@ -1,4 +1,4 @@
-//! `redis = { wait = … }`: an event is answered when replicas have it.
+//! `redis = { wait = … }`: an event is acknowledged once replicas have it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const WAIT: &str = "deliver_to = [\"app\"]\nredis = { wait = 1 }";
 fn setup(sink: &Sink, url: &str, source: &str) -> Setup {
     Setup::new()
         .source("stripe", "stripe", source)
-        // An event that was stored and not answered is worked on when the lease of the failed answer is over.
+        // An event that was stored but not acknowledged is processed when the lease of the failed accept expires.
         .http("app", &sink.url(), "lease = \"2s\"\ntimeout = \"1s\"")
         .database(url)
 }
@@ -32,7 +32,7 @@ async fn without_a_replica_nothing_is_answered_2xx_until_the_source_waits_for_no
         service.log()
     );
 
-    // What the source asks for changes while the service runs.
+    // The source's setting changes while the service runs.
     let tables = setup(&sink, &url, "deliver_to = [\"app\"]").tables();
     service.reload(|setup| setup.with_tables(&tables));
     eventually("the delivery is answered", LIMIT, async || {

@@ -1,5 +1,4 @@
-//! A replica that leaves a backlog behind: the other drains it as fast as a process that has just been started would, oldest
-//! first.
+//! A replica that leaves a backlog behind: the other drains it as fast as a newly started process would, oldest first.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +8,12 @@ use hapax_testkit::{
 };
 
 const EVENTS: usize = 240;
-/// Most of those that are left, and fewer than all: nothing new has come by then, which would wake the replica.
+/// Most of the backlog, but not all of it: no new event has arrived by then, which would wake the replica.
 const MEASURED: usize = 150;
 const EACH: Duration = Duration::from_millis(50);
 /// Four slots. The timeout is longer than it takes to fill the store, during which handlers wait.
 const DESTINATION: &str = "concurrency = 4\nlease = \"12s\"\ntimeout = \"11s\"";
-/// How far an event may come before its turn: those in the slots may change places.
+/// How far ahead of its turn an event may arrive: those in the slots may change places.
 const AHEAD_MAX: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,7 +34,7 @@ async fn what_a_killed_replica_left_is_drained_as_fast_as_by_a_fresh_process_and
     .await;
 }
 
-/// One of two replicas leaves, and the other is measured, first beside it and then newly started.
+/// One of two replicas leaves, and the other drains the backlog: first next to the one that left, then newly started.
 async fn compare(leave: impl AsyncFn(&mut Service, &Gate)) {
     let sink = Sink::start().await;
     let mut replicas = Replicas::start(2, &sink, DESTINATION).await;
@@ -57,7 +56,7 @@ async fn compare(leave: impl AsyncFn(&mut Service, &Gate)) {
     );
 }
 
-/// Fills the store, one event after the other, while handlers wait at a gate. Those that begin later take their time.
+/// Fills the store, one event after the other, while handlers wait at a gate. Later ones take their time.
 async fn fill(replica: &Service, sink: &Sink, name: &str) -> Gate {
     let gate = Gate::closed();
     let behind = gate.clone();
@@ -92,8 +91,8 @@ fn number(received: &Received) -> usize {
     number.parse().unwrap()
 }
 
-/// Waits until all events have taken effect, in order, with one more that comes while most of them are done and waits
-/// behind the others. How many came in a second.
+/// Waits until all events have taken effect, in order, including one more that arrives when most of them are done and
+/// waits behind the others. Returns the events per second.
 async fn drained(replica: &Service, sink: &Sink, name: &str) -> f64 {
     let (begun, before) = (Instant::now(), sink.received().len());
     sink.until_received(before + MEASURED, LIMIT).await;
@@ -105,7 +104,7 @@ async fn drained(replica: &Service, sink: &Sink, name: &str) -> f64 {
     })
     .await;
     let mut arrived = sink.received().split_off(before);
-    // What someone had in hand comes again when its lease has ended.
+    // Attempts that were in progress are repeated when their leases expire.
     arrived.retain(|one| one.nth == 1);
     let mut in_order: Vec<usize> = arrived.iter().map(number).collect();
     in_order.sort_unstable();

@@ -37,7 +37,7 @@ async fn a_key_is_rotated_under_load_and_every_event_takes_effect_once() {
     sink.until_effects(sent, LIMIT).await;
     assert_eq!(sink.applications(), sent, "each event took effect once");
     sink.assert_one_key_for_each_event();
-    // Everything is under the new key, and what came first is still known.
+    // Every row is under the new key, and the first events are still known.
     let counted = eventually("every row is under the new key", LIMIT * 2, async || {
         let encryption = replicas[1].api("stats").await["store"]["encryption"].clone();
         let first = encryption["first"].as_str().unwrap().to_owned();
@@ -64,7 +64,7 @@ fn event(number: usize) -> hapax_testkit::Delivery {
     Sender::of("stripe").event(&format!("evt_{number}"))
 }
 
-/// A sender that never stops, and sends everything twice: to either replica until both have answered.
+/// A provider that never stops, and sends everything twice: to either replica until both have answered.
 struct Load {
     addresses: [SocketAddr; 2],
     sent: AtomicUsize,
@@ -80,7 +80,7 @@ impl Load {
         }
     }
 
-    /// How many events were sent.
+    /// Returns how many events were sent.
     async fn run(&self) -> usize {
         while !self.is_over.load(Ordering::Relaxed) {
             let number = self.sent.load(Ordering::Relaxed);

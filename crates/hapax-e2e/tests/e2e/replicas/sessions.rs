@@ -1,4 +1,4 @@
-//! Sessions of the dashboard: who signs out on one replica is out on all of them, and what is open there ends.
+//! Sessions of the dashboard: signing out on one replica signs out on all of them, and closes open streams there.
 
 use bytes::Bytes;
 use http::Request;

@@ -1,4 +1,4 @@
-//! A damaged file: the service says so, refuses, and leaves every byte of it alone.
+//! A damaged file: the service reports it, refuses to start, and leaves every byte of it alone.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +27,7 @@ async fn a_database_that_was_cut_short_is_refused_and_left_alone() {
 async fn a_database_with_flipped_bytes_in_its_middle_is_refused_and_left_alone() {
     let setup = filled().await;
     let mut bytes = std::fs::read(setup.store_path()).unwrap();
-    // Half of the pages lose their heads, which is where their structure is.
+    // Half of the pages lose their headers, which hold their structure.
     for page in bytes.chunks_mut(4096).skip(2).step_by(2) {
         for byte in &mut page[..64] {
             *byte ^= 0xa5;
@@ -50,7 +50,7 @@ async fn a_database_of_a_newer_version_is_refused_and_left_alone() {
     );
 }
 
-/// A store with some events in it, closed in order.
+/// A store with some events in it, closed properly.
 async fn filled() -> Setup {
     let mut service = Setup::new().source("stripe", "stripe", "").start().await;
     let sender = Sender::of("stripe");
@@ -67,7 +67,7 @@ async fn filled() -> Setup {
 /// Marks the schema as one that this version cannot know.
 fn make_newer(database: &rusqlite::Connection) {
     database.pragma_update(None, "user_version", 9999).unwrap();
-    // A newer schema may still serve older programs; this one says that it does not.
+    // A newer schema may still support older programs; this one declares that it does not.
     let changed = database
         .execute("update meta set value = 9999 where key = 'min_compatible'", [])
         .unwrap();
@@ -87,7 +87,7 @@ async fn assert_refused_and_unchanged(setup: &Setup) -> String {
     refused.stderr
 }
 
-/// The database and what belongs to it, with contents; an empty file holds nothing.
+/// The database and its accompanying files, with contents; empty files are left out.
 fn files(setup: &Setup) -> Vec<(PathBuf, Vec<u8>)> {
     let store = setup.store_path();
     let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", store.display()));

@@ -1,4 +1,4 @@
-//! A small disk of its own, where the machine lets us mount one.
+//! A small separate disk, if the machine allows mounting one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// None where mounting is not allowed.
+    /// `None` if mounting is not allowed.
     pub(super) fn mount(size: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mounted = mount(
@@ -29,7 +29,6 @@ impl Disk {
         self.path().join(name)
     }
 
-    /// Nothing can be written any more.
     pub(super) fn make_read_only(&self) {
         assert!(
             mount(&["-o", "remount,ro", "tmpfs"], self.path()),
@@ -40,7 +39,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: the service may not be gone yet, and a failed test must leave no mount behind.
+        // Lazily: the service may still be running, and a failed test must not leave a mount behind.
         let unmounted = Command::new("umount").arg("--lazy").arg(self.path()).status();
         assert!(
             unmounted.is_ok_and(|status| status.success()) || std::thread::panicking(),

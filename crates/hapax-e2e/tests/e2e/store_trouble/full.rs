@@ -1,4 +1,4 @@
-//! A full disk: 503 while it is full, and by itself back to work when there is room. Nothing answered 2xx is lost.
+//! A full disk: 503 while it is full, and automatic recovery when there is room. Nothing answered 2xx is lost.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const MIB: usize = 1 << 20;
 async fn a_full_disk_is_503_until_there_is_room_and_nothing_answered_is_lost() {
     let sink = Sink::start().await;
     let Some(disk) = Disk::mount("24m") else {
-        // Without the right to mount, a limit on the size of files stands for the end of the disk.
+        // Without permission to mount, a limit on file sizes stands in for a full disk.
         return fill_and_recover(&sink, Setup::stripe_to(&sink), Room::FileSize).await;
     };
     let filler = disk.join("filler");
@@ -29,7 +29,7 @@ async fn a_file_that_may_not_grow_is_503_until_it_may_and_nothing_answered_is_lo
     fill_and_recover(&sink, Setup::stripe_to(&sink), Room::FileSize).await;
 }
 
-/// What takes the room away and gives it back.
+/// Takes the room away and gives it back.
 enum Room {
     /// A file on the same disk.
     Filler(std::path::PathBuf),
@@ -45,7 +45,7 @@ impl Room {
         }
     }
 
-    /// Whether not even the smallest write fits: below a limit on files there is room for small ones.
+    /// Whether not even the smallest write fits: under a limit on file sizes there is room for small ones.
     const fn is_all_taken(&self) -> bool {
         matches!(self, Self::Filler(_))
     }
@@ -59,7 +59,7 @@ impl Room {
 }
 
 async fn fill_and_recover(sink: &Sink, setup: Setup, room: Room) {
-    // A process that writes beyond its limit is sent this signal, which would end it.
+    // A process that writes beyond its limit gets this signal, which would end it.
     let mut service = setup.before("trap '' XFSZ").start().await;
     let mut answered = BTreeSet::new();
     answered.insert(deliver(&service, "evt_before").await.1.event_id);

@@ -1,4 +1,4 @@
-//! A place that cannot be written.
+//! A store that cannot be written to.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -55,7 +55,7 @@ async fn a_store_that_became_read_only_is_refused_and_keeps_every_event_for_the_
     service.deliver(&delivery).await.assert_durable("duplicate");
 }
 
-/// Permissions do not bind root: where a disk can be mounted, a read-only one is used.
+/// Permissions do not apply to root: if a disk can be mounted, a read-only one is used.
 enum ReadOnly {
     Mounted(Disk),
     Permissions(tempfile::TempDir),

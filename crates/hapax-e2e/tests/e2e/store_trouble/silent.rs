@@ -1,4 +1,5 @@
-//! A store that says nothing: senders are answered while they still listen, and what it wrote is found when they come again.
+//! A store that does not respond: providers are answered before they time out, and events that it wrote are recognised
+//! when they are delivered again.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +11,15 @@ use rusqlite::Connection;
 use hapax_testkit::{Delivery, HttpResponse, Sender, Service, Setup, Sink, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Who sends, and how soon each must be answered: Sentry waits one second, Mollie fifteen, of Stripe nothing is known.
+/// The providers, and how soon each must be answered: Sentry waits one second, Mollie fifteen, for Stripe no limit is
+/// known.
 const SENDERS: [(&str, Duration); 3] = [
     ("sentry", Duration::from_millis(800)),
     ("stripe", LONGEST),
     ("mollie", LONGEST),
 ];
 const LONGEST: Duration = Duration::from_secs(10);
-/// For the way there and back, on a machine that has other work.
+/// For the round trip, on a busy machine.
 const WAY: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,7 +31,7 @@ async fn a_frozen_postgres_is_503_in_time_and_nothing_is_lost_or_doubled() {
     silent(in_database, freeze, |()| server.thaw().unwrap()).await;
 }
 
-/// Before the limit no one gives up: the accept has its connection, and its statement would wait for a minute.
+/// Nothing times out before the limit: the accept has its connection, and its statement would wait for a minute.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgres_that_freezes_in_the_middle_of_an_accept_is_503_after_ten_seconds() {
     let server = Server::private(&[]).unwrap();
@@ -80,7 +82,7 @@ async fn a_file_that_another_program_locks_is_503_in_time_and_nothing_is_lost_or
     silent(|setup| setup, lock, unlock).await;
 }
 
-/// Senders that have been answered before send again while the store says nothing, and come back when it speaks.
+/// Providers that have been answered before send again while the store does not respond, and retry when it does.
 async fn silent<T>(
     store: impl FnOnce(Setup) -> Setup,
     silence: impl FnOnce(&Service) -> T,
@@ -103,7 +105,8 @@ async fn silent<T>(
     found_again(&service, &sink, &deliveries).await;
 }
 
-/// Leases are short, since what a store wrote as leased to an accept that had given up waits for the end of its lease.
+/// Leases are short: if the store wrote an event as leased to an accept that had timed out, it waits for that lease to
+/// expire.
 fn setup(sink: &Sink) -> Setup {
     let setup = Setup::new().http("app", &sink.url(), "lease = \"2s\"\ntimeout = \"1900ms\"");
     SENDERS.iter().fold(setup, |setup, (name, _)| {
@@ -120,7 +123,7 @@ async fn timed(service: &Service, delivery: &Delivery) -> (HttpResponse, Duratio
     (service.deliver(delivery).await, sent.elapsed())
 }
 
-/// The senders come again until they are answered; each event took effect once, and so did the one before it.
+/// The providers retry until they are answered; each event took effect once, and so did the one before it.
 async fn found_again(service: &Service, sink: &Sink, refused: &[Delivery]) {
     for delivery in refused {
         eventually("the store answers again", LIMIT, async || {

@@ -1,11 +1,11 @@
-//! A store that Citus spreads over several servers: the doctor looks whether it does. Tables stand for what Citus writes
-//! down; `crates/hapax-store-postgres/tests/citus.rs` looks at a real cluster.
+//! A store that Citus distributes over several servers: the doctor checks whether it does. Plain tables stand in for
+//! the metadata of Citus; `crates/hapax-store-postgres/tests/citus.rs` examines a real cluster.
 
 use hapax_test_postgres::Server;
 
 use hapax_testkit::{Outcome, Sender, Setup, Sink, run};
 
-/// What Citus writes down where every table was spread, without a worker.
+/// The metadata of Citus when every table is distributed but there is no worker.
 const ALONE: &str = "
     SET allow_system_table_mods = on;
     CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod \"char\", repmodel \"char\");

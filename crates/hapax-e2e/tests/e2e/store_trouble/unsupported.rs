@@ -1,4 +1,5 @@
-//! A database that is not set up as Hapax needs it: named as such, in the answer and in the log, and no outage.
+//! A database that is not set up as Hapax needs it: reported as such, in the response and in the log, and not as an
+//! outage.
 
 use hapax_test_postgres::Server;
 

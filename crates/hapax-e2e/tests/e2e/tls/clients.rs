@@ -1,4 +1,4 @@
-//! Who gets in: clients with a certificate of the right authority, and our own command line.
+//! Client authentication: clients with a certificate of the right authority, and our own command line.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use tokio::process::Command;
 use super::{Authority, Curl, LIMIT, serve, until_healthy};
 use hapax_testkit::{Sender, Service, Setup, eventually, within};
 
-/// Webhooks by plain TLS; the admin port wants a certificate of `clients`.
+/// Webhooks over plain TLS; the admin port requires a certificate of `clients`.
 async fn serve_mutual(authority: &Authority, clients: &Authority) -> Service {
     let setup = Setup::new().source("stripe", "stripe", "");
     let folder = setup.path().to_owned();
@@ -95,7 +95,7 @@ async fn an_authority_that_is_replaced_lets_nobody_in_again_and_ends_open_connec
     assert_eq!(&answer, b"HTTP/1.1 200");
 
     std::fs::copy(new.path(), folder.join("clients.crt")).unwrap();
-    // The input stays open: it is the service that closes.
+    // The input stays open, so it is the service that closes.
     within("the connection ends", LIMIT, open.wait()).await.unwrap();
     let ask = || Curl::get(&format!("https://{}/healthz", service.setup.admin)).trusting(&authority);
     assert_eq!(ask().showing(&folder.join("ours.pem")).run().await.status, 0);

@@ -17,7 +17,7 @@ async fn a_new_pair_is_served_without_a_restart_and_a_key_of_another_certificate
     let folder = service.setup.path().to_owned();
     assert!(is_served(&service, &old).await && !is_served(&service, &new).await);
 
-    // The files of a renewal change one after the other: for a while they do not fit together.
+    // A renewal changes its files one after the other: for a while they do not match.
     new.certify(&folder, "next");
     std::fs::copy(folder.join("next.key"), folder.join("tls.key")).unwrap();
     eventually("the pair is refused", LIMIT, async || {

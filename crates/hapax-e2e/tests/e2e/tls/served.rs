@@ -1,4 +1,4 @@
-//! What is answered by TLS is what is answered without it, by HTTP/1.1 and HTTP/2.
+//! Responses over TLS are the same as without it, over HTTP/1.1 and HTTP/2.
 
 use serde_json::Value;
 

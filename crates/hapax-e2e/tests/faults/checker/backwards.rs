@@ -1,5 +1,5 @@
-//! The order of what is stored: by generation, then by token. Nothing goes back, and what has ended stays so until an
-//! operator replays it.
+//! The order of stored states: by generation, then by token. Nothing goes backwards, and a finished delivery stays
+//! finished until an operator replays it.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) fn backwards(history: &[Seen]) -> Vec<String> {
     findings
 }
 
-/// What is wrong between two looks at the store.
+/// The violations between two snapshots of the store.
 fn between(before: &Deliveries, now: &Deliveries) -> Vec<String> {
     let compare = |((event, place), old): (&(String, DestinationKind), &Stored)| {
         let what = match now.get(&(event.clone(), *place)) {

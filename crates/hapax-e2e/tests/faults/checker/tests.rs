@@ -1,4 +1,5 @@
-//! A judge that never says no is none: each promise has a history that breaks it, beside one that keeps them all.
+//! A checker that never objects is worthless: each promise has a history that breaks it, alongside one that keeps them
+//! all.
 
 use std::collections::BTreeMap;
 
@@ -56,14 +57,14 @@ fn look(stored: Stored) -> Seen {
     Seen::Stored(BTreeMap::from([(("a".to_owned(), DestinationKind::App), stored)]))
 }
 
-/// Two looks, the second after a change of the first.
+/// Two snapshots, the second with a change.
 fn looks(first: &Stored, change: impl FnOnce(&mut Stored)) -> Findings {
     let mut second = first.clone();
     change(&mut second);
     check(&[look(first.clone()), look(second)])
 }
 
-/// A crash in the middle: the first answer is lost, the attempt is repeated, the effect is there once.
+/// A crash in the middle: the first response is lost, the attempt is repeated, the effect is there once.
 fn honest() -> Vec<Seen> {
     vec![
         sent("a"),

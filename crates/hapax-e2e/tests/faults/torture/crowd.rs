@@ -1,5 +1,5 @@
-//! Senders: each takes the next event and delivers it one to five times, at once or one after the other, to any replica,
-//! and repeats each delivery until it is answered 2xx.
+//! Clients: each takes the next event and delivers it one to five times, at once or one after the other, to any
+//! replica, and repeats each delivery until it is answered 2xx.
 
 mod tally;
 
@@ -20,7 +20,7 @@ pub(super) use tally::Tally;
 pub(super) const SOURCE: &str = "orders";
 const SENDERS: usize = 96;
 const COPIES_MAX: usize = 5;
-/// Before a delivery is repeated.
+/// The wait before a delivery is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 /// A crowd that is not done by then is stuck.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -30,16 +30,16 @@ pub(super) fn name(number: usize) -> String {
     format!("torture-{number}")
 }
 
-/// An event as its sender signs it.
+/// An event as its provider signs it.
 pub(super) fn delivery(sender: &Sender, number: usize) -> Delivery {
     let id = name(number);
     let body = format!("{{\"id\":\"{id}\"}}");
     sender.with_body(&id, body)
 }
 
-/// Everyone who sends.
+/// All clients.
 pub(super) struct Crowd {
-    /// The numbers of the events that no one has taken.
+    /// The numbers of the events that no client has taken.
     left: Arc<Mutex<Range<usize>>>,
     tally: Arc<Tally>,
     tasks: JoinSet<()>,
@@ -66,13 +66,13 @@ impl Crowd {
         Self::start(usize::MAX, addresses)
     }
 
-    /// No one takes another event; those that were taken are delivered.
+    /// No client takes another event; those that were taken are delivered.
     pub(super) fn stop(&self) {
         let mut left = self.left.lock();
         left.end = left.start;
     }
 
-    /// Waits until all copies of this many events were answered 2xx.
+    /// Waits until all deliveries of this many events were answered 2xx.
     pub(super) async fn until_durable(&self, events: usize) {
         within("the crowd is answered", LIMIT, self.tally.until(events)).await;
     }
@@ -126,7 +126,7 @@ impl Member {
     }
 }
 
-/// A connection to each replica, for one copy at a time.
+/// A connection to each replica, for one delivery at a time.
 struct Line(Vec<(SocketAddr, Connection)>);
 
 impl Line {
@@ -149,7 +149,7 @@ impl Line {
                 Ok(Err(_)) => tally.unanswered(),
                 Err(_) => {
                     tally.timed_out();
-                    // Whatever comes on it later is the answer to this request.
+                    // A late response on it would belong to this request.
                     *connection = Connection::to(*address);
                 }
             }

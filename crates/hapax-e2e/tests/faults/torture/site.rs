@@ -1,7 +1,7 @@
-//! Two replicas of Hapax on a cluster of their own, and two destinations that write down what took effect.
+//! Two replicas of Hapax on their own cluster, and two destinations that record effects.
 //!
-//! `app` works all the time: what was in progress when the master died may take effect twice. `later` can be paused: what
-//! is answered and waits for it is in the store and nowhere else, so that it shows what the store has lost.
+//! `app` works all the time: deliveries in progress when the master died may take effect twice. `later` can be paused:
+//! acknowledged events that wait for it are in the store and nowhere else, so it reveals what the store has lost.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,12 +16,13 @@ use hapax_testkit::{Copies, Sender, Service, Setup, Sink, deliver_all, eventuall
 
 const REPLICAS: usize = 2;
 const SHARDS: u8 = 8;
-/// Nothing takes longer to be worked off. Less than the long lease: what no one has until that ends is found.
+/// The limit for processing everything. Less than the long lease, so that a delivery stuck until its lease expires is
+/// detected.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Copies that are sent at the end.
+/// Duplicates that are sent at the end.
 const SAMPLE: usize = 500;
 
-/// Everything. The fields are dropped in this order: first the processes, then what they use.
+/// The whole site. The fields are dropped in this order: first the processes, then what they use.
 pub(super) struct Site {
     services: Vec<Service>,
     app: Sink,
@@ -54,7 +55,7 @@ impl Site {
         self.services.iter().map(Service::address).collect()
     }
 
-    /// Keeps everything in the store that is not delivered to `later` yet.
+    /// Keeps all deliveries to `later` in the store.
     pub(super) async fn pause(&self) {
         self.services[0].hapax(&["pause", "later"]).await.assert_code(0);
         let mut before = usize::MAX;
@@ -78,7 +79,7 @@ impl Site {
         events.saturating_sub(self.later.events_applied().len())
     }
 
-    /// Waits until no work is left; what took effect, of this many events.
+    /// Waits until no deliveries are left; returns the effects of this many events.
     pub(super) async fn until_worked_off(&self, events: usize) -> Effects {
         eventually("the backlog is worked off", LIMIT, async || {
             let stats = self.services[0].api("stats").await;
@@ -94,12 +95,12 @@ impl Site {
         block_in_place(|| self.cluster.restart_node(node)).unwrap();
     }
 
-    /// Waits until the nodes that run agree that each slot has a master that runs.
+    /// Waits until the running nodes agree that each slot has a running master.
     pub(super) fn until_agreed(&self) {
         block_in_place(|| self.cluster.wait_until_ok()).unwrap();
     }
 
-    /// Six nodes that run and agree, and a replica behind each master.
+    /// Six running nodes that agree, and a replica behind each master.
     pub(super) fn assert_whole(&self) {
         self.until_agreed();
         let nodes = self.cluster.nodes();
@@ -111,7 +112,7 @@ impl Site {
         assert_eq!((role("master"), role("slave")), (3, 3));
     }
 
-    /// A copy of any event is still known as one, on both replicas.
+    /// A duplicate of any event is still recognised, on both replicas.
     pub(super) async fn assert_copies_are_known(&self, events: usize) {
         let sender = Sender::to_source("github", SOURCE);
         for service in &self.services {
@@ -140,14 +141,14 @@ fn setup(app: &Sink, later: &Sink, url: &str, destination: &str) -> Setup {
         .http("later", &later.url(), destination)
 }
 
-/// What destinations saw.
+/// The effects at the destinations.
 pub(super) struct Effects {
     pub(super) attempts: usize,
     /// Events without any effect, once for each destination.
     pub(super) lost: Vec<String>,
-    /// Effects beside the first one of each event, whatever their key.
+    /// Effects after the first one of each event, under any key.
     pub(super) doubled: usize,
-    /// Events that came under several keys: what no receiver can tell from two events.
+    /// Events that arrived under several keys: a receiver cannot distinguish these from two events.
     pub(super) keys: usize,
 }
 
@@ -169,7 +170,7 @@ impl Effects {
         }
     }
 
-    /// At both.
+    /// The effects at both.
     fn and(mut self, other: Self) -> Self {
         self.lost.extend(other.lost);
         Self {

@@ -1,4 +1,4 @@
-//! Slots of a store that move to another master, while events come and go.
+//! Slots of a store that move to another master while events arrive and are delivered.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use tokio::task::block_in_place;
 
 use super::crowd::Crowd;
 
-/// Keys that move at a time, and how often the crowd goes on in between.
+/// Keys that move at a time, and the steps after which the crowd continues in between.
 const KEYS_AT_ONCE: usize = 10;
 const STEPS_APART: usize = 20;
 /// Events that are answered in the middle of a move.
 const EVENTS_APART: usize = 20;
 
-/// Moves this many of the slots that hold the store, each to the next master; how many it were.
+/// Moves this many of the slots that hold the store, each to the next master; returns how many were moved.
 pub(super) async fn move_some(cluster: &Cluster, count: usize, crowd: &Crowd) -> usize {
     let slots: Vec<u16> = used(cluster).into_iter().take(count).collect();
     for slot in &slots {
@@ -39,7 +39,7 @@ async fn move_one(cluster: &Cluster, slot: u16, crowd: &Crowd) {
     crowd.until_more(EVENTS_APART).await;
 }
 
-/// The slots that have keys, in any order.
+/// The slots that have keys.
 fn used(cluster: &Cluster) -> BTreeSet<u16> {
     let mut slots = BTreeSet::new();
     for master in masters(cluster) {

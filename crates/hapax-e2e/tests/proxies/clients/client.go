@@ -1,5 +1,5 @@
 // Posts a body of zeros with Go's http.Client: client URL BYTES TIMES
-// Prints a line for each request: its status, or what became of it instead.
+// Prints a line for each request: its status, or the error.
 package main
 
 import (

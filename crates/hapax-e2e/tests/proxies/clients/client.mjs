@@ -1,5 +1,5 @@
 // Posts a body of zeros with Node's fetch: client.mjs URL BYTES TIMES
-// Prints a line for each request: its status, or what became of it instead.
+// Prints a line for each request: its status, or the error.
 const [url, length, times] = process.argv.slice(2);
 const body = Buffer.alloc(Number(length));
 for (let request = 0; request < Number(times); request++) {

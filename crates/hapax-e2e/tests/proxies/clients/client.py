@@ -1,6 +1,6 @@
-"""Posts a body of zeros with Python's http.client, which sends it all before it reads: client.py URL BYTES TIMES
+"""Posts a body of zeros with Python's http.client, which sends everything before it reads: client.py URL BYTES TIMES
 
-Prints a line for each request: its status, or what became of it instead.
+Prints a line for each request: its status, or the error.
 """
 
 import http.client

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Posts a body of zeros with curl: client.sh URL BYTES TIMES
-# Prints a line for each request: its status, or what became of it instead.
+# Prints a line for each request: its status, or the error.
 body=$(mktemp)
 trap 'rm -f "$body"' EXIT
 head -c "$2" /dev/zero >"$body"

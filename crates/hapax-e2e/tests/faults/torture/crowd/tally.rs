@@ -1,4 +1,4 @@
-//! What the senders saw, in numbers.
+//! The clients' observations, in numbers.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Counts of answers, and how long the longest took.
+/// Counts of responses, and the longest wait.
 #[derive(Default)]
 pub(in super::super) struct Tally {
     events: watch::Sender<usize>,
@@ -19,22 +19,22 @@ pub(in super::super) struct Tally {
 }
 
 impl Tally {
-    /// Events whose every copy was answered 2xx.
+    /// Events of which every delivery was answered 2xx.
     pub(in super::super) fn events(&self) -> usize {
         *self.events.borrow()
     }
 
-    /// Answers that were 2xx.
+    /// Responses that were 2xx.
     pub(in super::super) fn answers(&self) -> usize {
         self.durable.load(Ordering::Relaxed)
     }
 
-    /// The longest time from the first try of a delivery to its 2xx: the interruption, as a sender sees it.
+    /// The longest time from the first try of a delivery to its 2xx: the interruption as a client sees it.
     pub(in super::super) fn longest_wait(&self) -> Duration {
         Duration::from_micros(self.longest_wait_us.load(Ordering::Relaxed))
     }
 
-    /// Asserts that every request was answered, and in this time.
+    /// Asserts that every request was answered within this time.
     #[track_caller]
     pub(in super::super) fn assert_within(&self, limit: Duration) {
         assert_eq!(
@@ -46,7 +46,7 @@ impl Tally {
 
     pub(super) async fn until(&self, events: usize) {
         let mut changes = self.events.subscribe();
-        // The sender lives as long as this does, so that there is no other end.
+        // The channel's sender lives as long as this does, so the wait cannot end otherwise.
         let _ = changes.wait_for(|count| *count >= events).await;
     }
 

@@ -33,7 +33,7 @@ export function verify({ body }, secret) {
     });
 }
 
-// Amazon's server, which has the key of this test at no address.
+// Stands in for Amazon's server, which does not publish this test's key.
 function serve(pem) {
     https.get = (_, respond) => {
         const answer = { statusCode: 200, on: (event, listener) => (listener(event === "data" ? pem : undefined), answer) };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { decodeProtectedHeader, importJWK, jwtVerify, SignJWT } from "jose";
 
-// Plaid's documentation verifies with a library for tokens; its own has none.
+// Plaid's documentation verifies with a JWT library; Plaid's own library cannot.
 export const LIBRARY = "jose";
 
 const hash = (body) => createHash("sha256").update(body).digest("hex");

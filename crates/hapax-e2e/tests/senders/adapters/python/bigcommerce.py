@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 
 from standardwebhooks import Webhook
 
-# BigCommerce signs by Standard Webhooks, with the client secret as it is.
+# BigCommerce signs with Standard Webhooks, with the client secret as it is.
 LIBRARY = "standardwebhooks"
 
 

@@ -6,7 +6,7 @@ import time
 from mailgun.security import SecurityGuard
 
 LIBRARY = "mailgun"
-# Nothing is signed but time and token.
+# Only the time and the token are signed.
 SIGNED = r'(?<="token":")\w+'
 
 

@@ -4,7 +4,7 @@ import time
 
 import jwt
 
-# Plaid's documentation verifies with a library for tokens; its own has none.
+# Plaid's documentation verifies with a JWT library; Plaid's own library cannot.
 LIBRARY = "PyJWT"
 SIGNER = "cryptography"
 

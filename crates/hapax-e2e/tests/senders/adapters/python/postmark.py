@@ -11,7 +11,7 @@ django.setup()
 from anymail.webhooks.postmark import PostmarkTrackingWebhookView  # noqa: E402
 
 LIBRARY = "django-anymail"
-# Nothing is signed: the URL has a user and a password.
+# Nothing is signed: the URL has a user name and a password.
 TOKEN = "authorization"
 
 

@@ -30,5 +30,5 @@ def verify(request, secret):
         return request.body.decode()
 
     received = SimpleNamespace(headers=CIMultiDict(request.headers), text=text)
-    # The library has no function for it that is public, and its server needs a certificate and an account.
+    # The library has no public function for it, and its server needs a certificate and an account.
     return asyncio.run(EventSubWebhook._verify_signature(SimpleNamespace(secret=secret), received))
