@@ -11,7 +11,7 @@ test:
 quick:
     ./test quick
 
-# The long runs, too
+# Everything, including the long runs
 full:
     ./test full
 
@@ -19,7 +19,7 @@ full:
 faults kills="50":
     HAPAX_FAULT_KILLS={{kills}} ./test faults
 
-# Processes of the previous release give way to this version under load
+# Replace processes of the previous release by this version under load
 upgrade:
     ./test upgrade
 
@@ -29,7 +29,7 @@ lint:
 unit:
     ./test unit
 
-# Every law on a Citus cluster that is started for it, given a PostgreSQL that has Citus
+# Every law on a temporary Citus cluster; needs a PostgreSQL with Citus
 citus:
     crates/hapax-store-postgres/tests/citus/cluster run cargo nextest run --workspace --test citus
 
@@ -37,7 +37,7 @@ citus:
 sim SEEDS="300":
     ./test build && target/debug/hapax-sim --seeds 0..{{SEEDS}}
 
-# Requests made of torn vectors: `just fuzz 1000000` tries that many for each claim
+# Requests made from mutated vectors: `just fuzz 1000000` tries that many for each claim
 fuzz CASES="100000":
     HAPAX_FUZZ_CASES={{CASES}} ./test fuzz
 
@@ -47,7 +47,7 @@ reference:
     for page in api cli config errors metrics providers query; do target/debug/hapax reference $page > docs/reference/$page.md; done
     target/debug/hapax print openapi > docs/reference/openapi.json
 
-# The bill of materials, pinned container bases, advisories: what a release needs besides the binary
+# What a release needs in addition to the binary: the bill of materials, pinned base images, advisories
 release *part:
     ./release {{part}}
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The map in ARCHITECTURE.md is the crate graph: `cargo metadata --format-version 1 --no-deps | map_check.py ARCHITECTURE.md`.
+"""Checks that the map in ARCHITECTURE.md is the crate graph.
 
-In the page stands a block ```map … ```; each line is `crate -> crate crate …`. Lines go from the leaves to the binary: a crate may
-name only crates above it, so that the block itself shows that there is no cycle. Development dependencies are not in it.
+    cargo metadata --format-version 1 --no-deps | map_check.py ARCHITECTURE.md
+
+The page contains a block ```map … ```; each line is `crate -> crate crate …`. Lines go from the leaves to the binary: a
+crate may name only crates above it, so the block itself shows that there is no cycle. Development dependencies are
+left out.
 """
 import json, re, sys
 page = open(sys.argv[1]).read(); block = re.search(r'```map\n(.*?)```', page, re.S)

@@ -1,6 +1,6 @@
 """The bill of materials of the binary as CycloneDX, from `cargo metadata` on stdin.
 
-Lists what is linked into `hapax`, and no crates that only tests or build scripts use.
+Lists the crates that are linked into `hapax`, without those that only tests or build scripts use.
 """
 
 import json
@@ -49,7 +49,7 @@ def component(id, kind):
         "purl": reference(id),
     }
     if package["license"]:
-        # Older crates write `/` where SPDX has `OR`.
+        # Older crates write `/` instead of SPDX's `OR`.
         expression = " OR ".join(part.strip() for part in package["license"].split("/"))
         entry["licenses"] = [{"expression": expression}]
     checksum = checksums.get((package["name"], package["version"]))
@@ -62,7 +62,7 @@ order = sorted(found, key=reference)
 document = {
     "bomFormat": "CycloneDX",
     "specVersion": "1.5",
-    # The same lock file gives the same document.
+    # The same lock file yields the same document.
     "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, lock_text)}",
     "version": 1,
     "metadata": {"component": component(root, "application")},
