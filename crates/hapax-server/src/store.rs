@@ -49,9 +49,7 @@ pub enum StoreError {
     },
     /// The thread that opens it has ended.
     #[error("the store {} was not opened: its thread ended", path.display())]
-    Aborted {
-        path: PathBuf,
-    },
+    Aborted { path: PathBuf },
 }
 
 /// An open store of any kind, behind its encryption if it has one.

@@ -1,4 +1,4 @@
-//! `ack = "processed"`: the provider is answered when the delivery has finished, and told if it has not.
+//! `ack = "processed"`: the provider gets a 2xx once the delivery has finished, and an error if it has not.
 
 use std::time::Duration;
 

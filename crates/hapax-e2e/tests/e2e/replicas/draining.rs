@@ -34,7 +34,7 @@ async fn what_a_killed_replica_left_is_drained_as_fast_as_by_a_fresh_process_and
     .await;
 }
 
-/// One of two replicas leaves, and the other drains the backlog: first next to the one that left, then newly started.
+/// One of two replicas leaves and the other drains its backlog; then the other drains a second one after a restart.
 async fn compare(leave: impl AsyncFn(&mut Service, &Gate)) {
     let sink = Sink::start().await;
     let mut replicas = Replicas::start(2, &sink, DESTINATION).await;
