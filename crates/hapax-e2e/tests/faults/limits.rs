@@ -19,7 +19,7 @@ async fn a_disk_without_room_loses_and_doubles_nothing() {
         let service = &world.replicas[0].service;
         let load = world.load();
         load.until_answered(20).await;
-        // The current size of the log: the next page does not fit, neither in the store nor in the application's file.
+        // One page: no further page fits, neither in the store's log nor in the application's file.
         limit(service.pid(), Resource::Fsize, Some(1 << 12));
         load.until_refused(20).await;
         limit(service.pid(), Resource::Fsize, None);
