@@ -59,27 +59,12 @@ impl Inner {
             return;
         }
         fail::fail_point!("finish.before_store");
-        let mut stopping_tries = 0;
-        let results = loop {
-            let reports = batch.iter().map(|finished| finished.report.clone()).collect();
-            match self.parts.store.finish(reports).await {
-                Ok(results) => break results,
-                Err(error) => {
-                    self.observe(&Observation::StoreFailed {
-                        during: "recording outcomes",
-                        error: &error,
-                    });
-                    // While stopping, an unavailable store must not hold up the process: the leases expire, and the
-                    // deliveries are made again under the same keys.
-                    stopping_tries += u32::from(self.stop.is_cancelled());
-                    if stopping_tries > 3 || !error.is_retryable() {
-                        return;
-                    }
-                }
-            }
-            self.parts.runtime.sleep(RETRY_EVERY).await;
-        };
+        let results = self.write_outcomes(&batch).await;
         fail::fail_point!("finish.after_store");
+        // Also if they were dropped: then the leases must expire.
+        for finished in &batch {
+            self.held_leases.end(&finished.report.hold);
+        }
         let mut wake = false;
         for (finished, written) in batch.iter().zip(results) {
             match written {
@@ -96,6 +81,30 @@ impl Inner {
         }
         if wake {
             self.dispatch.notify_one();
+        }
+    }
+
+    /// Retries until the store has written them. Returns the result for each, or nothing if they are dropped.
+    async fn write_outcomes(&self, batch: &[Finished]) -> Vec<Written> {
+        let mut stopping_tries = 0;
+        loop {
+            let reports = batch.iter().map(|finished| finished.report.clone()).collect();
+            match self.parts.store.finish(reports).await {
+                Ok(results) => return results,
+                Err(error) => {
+                    self.observe(&Observation::StoreFailed {
+                        during: "recording outcomes",
+                        error: &error,
+                    });
+                    // While stopping, an unavailable store must not hold up the process: the leases expire, and the
+                    // deliveries are made again under the same keys.
+                    stopping_tries += u32::from(self.stop.is_cancelled());
+                    if stopping_tries > 3 || !error.is_retryable() {
+                        return Vec::new();
+                    }
+                }
+            }
+            self.parts.runtime.sleep(RETRY_EVERY).await;
         }
     }
 

@@ -1,5 +1,6 @@
-//! Heartbeats: renews the leases of long attempts after a third of the lease. An attempt whose lease is lost is
-//! aborted, because another process may be running it.
+//! Heartbeats: renews each lease after a third of its time, and after the attempt until its outcome is written, so that
+//! a slow write does not undo a delivery. An attempt whose lease is lost is aborted, because another process may be
+//! running it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,8 +20,10 @@ const TICK_MIN: Duration = Duration::from_millis(100);
 const TICK_MAX: Duration = Duration::from_secs(5);
 /// Leases renewed in one write.
 const EXTEND_MAX: usize = 1_000;
+/// How long a lease is renewed for an outcome that cannot be written; after that another process may try.
+const UNWRITTEN_MAX: Duration = Duration::from_secs(120);
 
-/// Attempts in progress.
+/// Attempts in progress, and those whose outcome is not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct HeldLeases(Mutex<HashMap<(EventId, DestinationId), HeldLease>>);
 
@@ -31,6 +34,8 @@ struct HeldLease {
     lease_for: Duration,
     /// When the lease was last known to be renewed, on the monotonic clock.
     renewed: Duration,
+    /// When the attempt ended and only its outcome was left to write.
+    ended: Option<Duration>,
     signals: Signals,
 }
 
@@ -51,6 +56,7 @@ impl HeldLeases {
             owner,
             lease_for,
             renewed: now,
+            ended: None,
             signals: signals.clone(),
         };
         self.0
@@ -59,6 +65,12 @@ impl HeldLeases {
         signals
     }
 
+    /// The attempt has ended. Its lease is still renewed.
+    pub(crate) fn attempt_ended(&self, hold: &Hold, now: Duration) {
+        self.change(hold, |lease| lease.ended = Some(now));
+    }
+
+    /// Nothing is left to write.
     pub(crate) fn end(&self, hold: &Hold) {
         let mut leases = self.0.lock();
         let key = (hold.event, hold.destination.clone());
@@ -68,8 +80,13 @@ impl HeldLeases {
         }
     }
 
+    /// The number of attempts in progress.
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().len()
+        self.0
+            .lock()
+            .values()
+            .filter(|lease| lease.ended.is_none())
+            .count()
     }
 
     /// Tells attempts, chosen by event and owner, to release their delivery. Returns how many there are.
@@ -77,7 +94,7 @@ impl HeldLeases {
         let held = self.0.lock();
         let chosen = held
             .iter()
-            .filter(|((event, _), lease)| which(*event, lease.owner));
+            .filter(|((event, _), lease)| lease.ended.is_none() && which(*event, lease.owner));
         chosen.map(|(_, lease)| lease.signals.release.cancel()).count()
     }
 
@@ -90,7 +107,10 @@ impl HeldLeases {
     fn due(&self, now: Duration) -> BTreeMap<Duration, Vec<Hold>> {
         let mut due: BTreeMap<Duration, Vec<Hold>> = BTreeMap::new();
         for ((event, destination), lease) in self.0.lock().iter() {
-            if now.saturating_sub(lease.renewed) >= lease.lease_for / 3 {
+            let is_dropped = lease
+                .ended
+                .is_some_and(|ended| now.saturating_sub(ended) >= UNWRITTEN_MAX);
+            if !is_dropped && now.saturating_sub(lease.renewed) >= lease.lease_for / 3 {
                 let hold = Hold {
                     event: *event,
                     destination: destination.clone(),
@@ -106,19 +126,19 @@ impl HeldLeases {
     }
 
     fn renewed(&self, hold: &Hold, asked: Duration) {
-        if let Some(lease) = self.0.lock().get_mut(&(hold.event, hold.destination.clone()))
-            && lease.token == hold.token
-        {
-            lease.renewed = asked;
-        }
+        self.change(hold, |lease| lease.renewed = asked);
     }
 
     /// Tells an attempt that its lease is lost; the attempt reports it when it ends.
     fn lost(&self, hold: &Hold) {
-        let leases = self.0.lock();
-        let lease = leases.get(&(hold.event, hold.destination.clone()));
+        self.change(hold, |lease| lease.signals.lost.cancel());
+    }
+
+    fn change(&self, hold: &Hold, change: impl FnOnce(&mut HeldLease)) {
+        let mut leases = self.0.lock();
+        let lease = leases.get_mut(&(hold.event, hold.destination.clone()));
         if let Some(lease) = lease.filter(|lease| lease.token == hold.token) {
-            lease.signals.lost.cancel();
+            change(lease);
         }
     }
 

@@ -29,7 +29,7 @@ enum Ending {
     Released,
 }
 
-/// A leased delivery held by this process; its lease is renewed until the attempt ends.
+/// A leased delivery held by this process.
 #[derive(Debug)]
 pub(crate) struct QueuedAttempt {
     leased: Leased,
@@ -101,8 +101,9 @@ impl Inner {
             ending
         };
         fail::fail_point!("run.after_attempt");
-        self.held_leases.end(&hold);
-        let took = self.elapsed().saturating_sub(started);
+        let ended = self.elapsed();
+        self.held_leases.attempt_ended(&hold, ended);
+        let took = ended.saturating_sub(started);
         let was_lost_before = leased.lost > 0;
         let finished = match ending {
             Ending::Answered(answer) => {
@@ -120,6 +121,7 @@ impl Inner {
                 Some(Finished::new(report, leased, Arc::clone(runtime)))
             }
             Ending::LeaseLost => {
+                self.held_leases.end(&hold);
                 self.observe(&Observation::LeaseLost { delivery: &leased });
                 None
             }

@@ -39,6 +39,7 @@ pub struct MemoryStore {
     state: Arc<Mutex<State>>,
     conflicts_take: Duration,
     looks_take: Duration,
+    outcomes_take: Duration,
     accept_trouble: Arc<Mutex<Option<AcceptTrouble>>>,
 }
 
@@ -59,6 +60,7 @@ impl MemoryStore {
             state: Arc::default(),
             conflicts_take: Duration::ZERO,
             looks_take: Duration::ZERO,
+            outcomes_take: Duration::ZERO,
             accept_trouble: Arc::default(),
         }
     }
@@ -82,6 +84,13 @@ impl MemoryStore {
     #[must_use]
     pub fn with_slow_looks(mut self, each_call: Duration) -> Self {
         self.looks_take = each_call;
+        self
+    }
+
+    /// The same store, in which each call of `finish` takes this long.
+    #[must_use]
+    pub fn with_slow_outcomes(mut self, each_call: Duration) -> Self {
+        self.outcomes_take = each_call;
         self
     }
 

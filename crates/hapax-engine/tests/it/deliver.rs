@@ -1,5 +1,6 @@
 //! Delivering: retries, limits, leases.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use hapax_core::{
 };
 use hapax_core::{Clock as _, Timestamp};
 use hapax_engine::{AttemptResult, Pattern, Rate, Reply};
+use hapax_store_laws::MemoryStore;
 
 use crate::harness::{SECOND, World, destination, failed, refused, route};
 
@@ -203,6 +205,39 @@ async fn a_long_attempt_keeps_its_lease_and_runs_once() {
     world.until(id, EventStatus::Completed).await;
     assert_eq!(world.sink.seen().len(), 1);
     assert_eq!(world.record(id).await.deliveries[0].lost, 0);
+}
+
+/// A store that takes calls and is slow to write outcomes, as one in which somebody else has locked a row.
+#[tokio::test(start_paused = true)]
+async fn what_was_delivered_keeps_its_lease_until_that_is_written() {
+    let mut world = World::new(|_, call| (SECOND, if call == 1 { failed() } else { Answer::done(200) }));
+    world.destination(|billing| billing.lease = 3 * SECOND);
+    let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
+    world.store = Arc::new(store.with_slow_outcomes(40 * SECOND));
+    let engine = world.start().await;
+    // The second one's outcome waits behind the first one's.
+    let first = world.send_twice(&engine, "evt_1").await;
+    tokio::time::sleep(SECOND / 2).await;
+    let second = world.send_twice(&engine, "evt_2").await;
+    for id in [first, second] {
+        world.until(id, EventStatus::Completed).await;
+        assert_eq!(world.record(id).await.deliveries[0].lost, 0);
+    }
+    assert_eq!(world.sink.ids(), ["evt_1", "evt_2", "evt_1", "evt_2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_cannot_be_written_for_minutes_is_left_to_others() {
+    let mut world = World::healthy();
+    world.destination(|billing| billing.lease = 3 * SECOND);
+    let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
+    world.store = Arc::new(store.with_slow_outcomes(100_000 * SECOND));
+    let engine = world.start().await;
+    world.send_twice(&engine, "evt_1").await;
+    tokio::time::sleep(115 * SECOND).await;
+    assert_eq!(world.sink.seen().len(), 1);
+    tokio::time::sleep(15 * SECOND).await;
+    assert_eq!(world.sink.seen().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

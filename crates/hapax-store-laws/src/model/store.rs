@@ -67,6 +67,7 @@ impl Store for MemoryStore {
     }
 
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
+        take(self.outcomes_take).await;
         Ok(self.step(|state, now| {
             reports
                 .into_iter()
