@@ -211,6 +211,7 @@ impl Kind {
                 let mut options = hapax_store_postgres::Options::new(secret.expose());
                 options.purpose = purpose;
                 options.statement_timeout = COPY_STEP_TIMEOUT;
+                options.idle_timeout = COPY_STEP_TIMEOUT;
                 options.step_timeout = COPY_STEP_TIMEOUT;
                 let opened = PostgresStore::open(options).await;
                 let place = url.to_string();

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::finish;
-use crate::rows::uuid_of;
+use crate::rows::{bucket_of, uuid_of};
 use crate::session::Session;
 
 const UPDATE: &str = "
@@ -25,8 +25,17 @@ pub(crate) async fn extend(
     if holds.is_empty() {
         return Ok(Vec::new());
     }
+    // As outcomes lock them: some of these may just be written.
+    let mut sorted: Vec<&Hold> = holds.iter().collect();
+    sorted.sort_unstable_by_key(|hold| {
+        (
+            bucket_of(hold.event),
+            uuid_of(hold.event),
+            hold.destination.as_str(),
+        )
+    });
     let until = session.begin_at().await?.plus(*lease_for);
-    let batch = finish::holds(holds.iter()).value(until.as_micros());
+    let batch = finish::holds(sorted.into_iter()).value(until.as_micros());
     let rows = session.over(UPDATE, &batch).await?;
     session.commit().await?;
     let extended: HashSet<(Uuid, String, i64)> = rows

@@ -31,6 +31,9 @@ pub struct Options {
     pub statement_timeout: Duration,
     /// How long a statement may wait for a lock, for example for the first of two duplicates to commit.
     pub lock_timeout: Duration,
+    /// How long the server waits for the next statement of a transaction that writes: the locks of a frozen process, or
+    /// of one whose machine is gone, are released after that. Less than `lock_timeout`, so that others still get them.
+    pub idle_timeout: Duration,
     /// How long a whole step may take, in case the server stops responding.
     pub step_timeout: Duration,
     /// Whether statements are prepared once per connection. The URL can set this too, as `prepared_statements=true` or
@@ -84,6 +87,7 @@ impl Options {
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(30),
             lock_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(5),
             step_timeout: Duration::from_secs(60),
             preparing: Preparing::WhereSafe,
             allow_unsafe_durability: false,

@@ -1,4 +1,4 @@
-//! Writing many items in few transactions, each with as many items as one message to the server can hold. If an item
+//! Writing many items in few transactions, each with as many items as one message to the server should hold. If an item
 //! can never be written, halves are tried until it is alone.
 
 use std::ops::Range;
@@ -8,8 +8,8 @@ use hapax_core::store::Error;
 
 use crate::failure::{Failure, Remedy};
 
-/// Payload bytes written in one transaction: a message to the server is limited to a gigabyte.
-const PART_BYTES_MAX: usize = 64 << 20;
+/// Payload bytes written in one transaction: they must arrive before the server considers the session idle.
+const PART_BYTES_MAX: usize = 16 << 20;
 
 /// Items, with the answers for those that were refused before anything was sent.
 pub(crate) struct Parts<I, O> {

@@ -50,16 +50,19 @@ pub(crate) struct Terms {
 impl Terms {
     pub(crate) fn new(options: &Options, spread: Spread) -> Self {
         // Limits are set per transaction, not per session: behind a pooler, sessions are shared.
-        let limits = format!(
-            "SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
-             SET LOCAL idle_in_transaction_session_timeout = {}",
-            millis(options.statement_timeout),
-            millis(options.lock_timeout),
-            millis(options.step_timeout),
-        );
+        let limits = |idle: Duration| {
+            format!(
+                "SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
+                 SET LOCAL idle_in_transaction_session_timeout = {}",
+                millis(options.statement_timeout),
+                millis(options.lock_timeout),
+                millis(idle),
+            )
+        };
+        let (writing, reading) = (limits(options.idle_timeout), limits(options.step_timeout));
         Self {
-            begin: format!("BEGIN ISOLATION LEVEL READ COMMITTED; {limits}; {BY_INDEX}"),
-            begin_reading: format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {limits}"),
+            begin: format!("BEGIN ISOLATION LEVEL READ COMMITTED; {writing}; {BY_INDEX}"),
+            begin_reading: format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {reading}"),
             spread,
         }
     }

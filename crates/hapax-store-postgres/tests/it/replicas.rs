@@ -105,3 +105,33 @@ async fn a_zombie_is_fenced_by_the_replica_that_took_over() {
         [Written::Applied]
     );
 }
+
+/// Its runtime is not driven any more: the process stands still, and its connections stay.
+#[test]
+fn what_a_frozen_replica_has_locked_is_free_before_those_who_wait_give_up() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let (zombies, others) = (runtime().unwrap(), runtime().unwrap());
+    let database = others.block_on(Server::shared().unwrap().database()).unwrap();
+    let (zombie, other) = (
+        zombies.block_on(open(&database)),
+        others.block_on(open(&database)),
+    );
+    let event = Maker::default().event("evt_1");
+    let admin = others.block_on(database.client()).unwrap();
+    // Nothing new can be stored while this lasts; claims can be made.
+    let block = "BEGIN; LOCK TABLE hapax.work IN SHARE MODE";
+    others.block_on(admin.batch_execute(block)).unwrap();
+    let claimed = event.clone();
+    zombies.spawn(async move { accept(&zombie, claimed).await });
+    zombies.block_on(async {
+        let watch = database.client().await.unwrap();
+        let waits = "SELECT 1 FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while watch.query(waits, &[]).await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    });
+    others.block_on(admin.batch_execute("ROLLBACK")).unwrap();
+    let claim = others.block_on(accept(&other, event)).unwrap();
+    assert!(matches!(claim, Claim::New { .. }), "{claim:?}");
+}
