@@ -81,7 +81,7 @@ impl Done {
             }
             Self::Paused => "The destination is paused. Events are kept for it.",
             Self::Resumed => "The destination was resumed.",
-            Self::SearchSaved => "The saved search was saved.",
+            Self::SearchSaved => "The search was saved.",
             Self::SearchDeleted => "The saved search was deleted.",
             Self::Released => "The conflicting body was released as a new event.",
             Self::Forgotten => "The id was forgotten. The next event with it counts as new.",

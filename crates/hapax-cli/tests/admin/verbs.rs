@@ -47,7 +47,7 @@ async fn events_are_listed_shown_and_written_out() {
     let lines: Vec<_> = stdout.lines().collect();
     assert_eq!(
         (code, lines.len(), lines[0]),
-        (0, 2, "id\tsource\tevent id\ttype\tstatus\treceived\tsize\tcopies")
+        (0, 2, "id\tsource\tevent id\ttype\tstatus\treceived\tsize\tduplicates")
     );
     assert!(
         lines[1].starts_with(&format!("{id}\tstripe\tevt/1\tinvoice.paid\tcompleted\t")),

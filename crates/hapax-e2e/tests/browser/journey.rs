@@ -130,7 +130,7 @@ async fn a_search_is_shared_by_its_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_view_is_saved_opened_and_deleted() {
+async fn a_search_is_saved_opened_and_deleted() {
     let site = Site::start().await;
     site.deliver("evt_view").await;
     browse(&site.url(), Kind::Usual, async |browser| {
@@ -142,7 +142,7 @@ async fn a_view_is_saved_opened_and_deleted() {
             .await;
         browser.fill("#search-name", "Stripe twice").await;
         browser.click("main form[action='/searches'] button").await;
-        browser.until_shown("The view was saved.").await;
+        browser.until_shown("The search was saved.").await;
         browser.open("/events").await;
         let tab = browser
             .find("nav[aria-label='Saved searches'] a[href*='duplicates%3A%3E0']:not([href='/events?q=duplicates%3A%3E0'])")
@@ -150,7 +150,7 @@ async fn a_view_is_saved_opened_and_deleted() {
         assert_eq!(tab.text().await.unwrap(), "Stripe twice");
         tab.click().await.unwrap();
         browser.click("main form[action='/searches/delete'] button").await;
-        browser.until_shown("The view was deleted.").await;
+        browser.until_shown("The saved search was deleted.").await;
         assert!(!browser.text().await.contains("Stripe twice"));
     })
     .await;

@@ -148,7 +148,7 @@ async fn a_replica_that_stood_still_gives_back_what_it_ran_and_goes_on() {
     eventually("it noticed that it was silent", LIMIT, async || {
         still
             .log()
-            .contains("could not be told for ten seconds")
+            .contains("could not report to the store for ten seconds")
             .then_some(())
     })
     .await;

@@ -210,7 +210,16 @@ async fn a_long_attempt_keeps_its_lease_and_runs_once() {
 /// A store that takes calls and is slow to write outcomes, as one in which somebody else has locked a row.
 #[tokio::test(start_paused = true)]
 async fn what_was_delivered_keeps_its_lease_until_that_is_written() {
-    let mut world = World::new(|_, call| (SECOND, if call == 1 { failed() } else { AttemptResult::done(200) }));
+    let mut world = World::new(|_, call| {
+        (
+            SECOND,
+            if call == 1 {
+                failed()
+            } else {
+                AttemptResult::done(200)
+            },
+        )
+    });
     world.destination(|billing| billing.lease = 3 * SECOND);
     let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
     world.store = Arc::new(store.with_slow_outcomes(40 * SECOND));

@@ -49,7 +49,7 @@ async fn programs_get_the_same_as_json_and_as_junit() {
     let report: Value = serde_json::from_str(&flawed.stdout).unwrap();
     let result = &report["results"][0];
     assert_eq!(
-        (&result["plan"], &result["verdict"], &result["kind"]),
+        (&result["plan"], &result["outcome"], &result["kind"]),
         (&"concurrent:4".into(), &"failed".into(), &"doubled".into())
     );
     let junit = std::fs::read_to_string(folder.path().join("twice.xml")).unwrap();
