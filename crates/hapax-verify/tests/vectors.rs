@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hapax_verify::catalogue;
@@ -53,6 +54,19 @@ fn every_vector_of_the_repository_is_judged_as_it_says() {
 #[test]
 fn vectors_published_by_the_senders_are_judged_as_they_say() {
     assert_eq!(failures(PUBLISHED), Vec::<String>::new());
+}
+
+#[test]
+fn every_provider_has_vectors_and_every_file_of_vectors_a_provider() {
+    let names: BTreeSet<String> = files(OURS)
+        .iter()
+        .map(|(path, _)| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let providers: BTreeSet<String> = catalogue::all()
+        .iter()
+        .map(|provider| provider.name.clone())
+        .collect();
+    assert_eq!(providers, names);
 }
 
 /// If a vector leaves the choice to the receiver, the catalogue contains the choice.

@@ -13,9 +13,10 @@
 //!
 //! # Features
 //! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each enable the driver of that name. `axum`, enabled by default,
-//! adds the extractor and the layer.
+//! adds the extractor and the layer. The crate needs Rust 1.89; `sqlx-postgres` needs Rust 1.94, as sqlx 0.9 does.
 
 #![warn(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(any(feature = "sqlx-postgres", feature = "tokio-postgres", feature = "rusqlite")),
     allow(dead_code, reason = "without a driver nothing is claimed or staged")
@@ -37,12 +38,3 @@ pub use error::{DatabaseError, Error, Invalid, InvalidProblem, RunError, Trouble
 pub use event::Event;
 pub use inbox::{Claim, Handling, Inbox, Outcome};
 pub use tables::create as create_tables;
-
-/// Compiles the examples in the guides.
-#[cfg(doctest)]
-mod guides {
-    #[doc = include_str!("../../../docs/guides/library.md")]
-    mod library {}
-    #[doc = include_str!("../../../docs/guides/idempotency-keys.md")]
-    mod idempotency_keys {}
-}

@@ -1,4 +1,4 @@
-//! Runs the SQL of the guides as printed.
+//! Runs the SQL of the guides as printed, and finds the page of every code.
 
 use hapax::{Event, Inbox, Outcome};
 use rusqlite::Connection;
@@ -129,4 +129,18 @@ async fn the_key_that_the_guide_prints_is_the_one_that_is_staged() {
             .unwrap();
     }
     assert!(KEYS.contains(&subject.keys().await[0]));
+}
+
+#[test]
+fn every_code_has_a_page() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors/");
+    for code in [
+        "in_flight",
+        "handler_failed",
+        "store_unavailable",
+        "several_events",
+    ] {
+        let page = std::fs::read_to_string(format!("{folder}{code}.md")).unwrap();
+        assert!(page.starts_with(&format!("# {code}\n")), "{code}");
+    }
 }
