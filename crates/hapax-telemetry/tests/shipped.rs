@@ -71,7 +71,11 @@ fn every_rule_names_metrics_that_exist_and_says_what_to_do() {
         "severity: ",
         "summary: ",
         "description: ",
-        "runbook_url: https://github.com/hapax/hapax/blob/main/docs/guides/alerts.md#",
+        concat!(
+            "runbook_url: ",
+            env!("CARGO_PKG_REPOSITORY"),
+            "/blob/main/docs/guides/alerts.md#"
+        ),
     ] {
         assert_eq!(count(part), alerts, "{part}");
     }
