@@ -137,6 +137,7 @@ fn foot(theme: Theme, here: Here) -> Markup {
         footer class="foot" {
             (theme::switch(theme, back.map_or("/", |(_, path, _)| path)))
             button class="button quiet" type="button" data-help hidden { "Keyboard " kbd { "?" } }
+            a href="/docs/" { "Docs" }
             span class="muted" { "Hapax " (env!("CARGO_PKG_VERSION")) }
         }
         (keys())

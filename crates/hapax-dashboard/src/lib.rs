@@ -10,6 +10,7 @@ mod audit;
 mod chart;
 mod dead;
 mod destinations;
+mod docs;
 pub(crate) mod done;
 mod duplicates;
 mod event;
@@ -50,7 +51,16 @@ pub fn router(state: &AdminState) -> Router<AdminState> {
     pages()
         .layer(DefaultBodyLimit::max(form::FORM_BYTES_MAX))
         .layer(from_fn_with_state(state.clone(), wrap::wrap))
-        .merge(Router::new().route("/assets/{name}", get(assets::serve)))
+        .merge(open())
+}
+
+/// What everyone may read.
+fn open() -> Router<AdminState> {
+    Router::new()
+        .route("/assets/{name}", get(assets::serve))
+        .route("/docs", get(docs::folder))
+        .route("/docs/", get(docs::first))
+        .route("/docs/{*path}", get(docs::serve))
 }
 
 fn pages() -> Router<AdminState> {

@@ -291,6 +291,39 @@ async fn an_asset_is_kept_under_the_address_that_pages_use_and_checked_under_any
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn everyone_may_read_the_book_which_runs_only_scripts_of_its_own() {
+    let site = Site::start().await;
+    let moved = site.send("GET", "/docs", &[], "").await;
+    assert_eq!((moved.status, moved.header("location")), (308, Some("/docs/")));
+    let first = site.send("GET", "/docs/", &[], "").await;
+    assert!(text(&first).contains("href=\"guides/first-webhook.html\""));
+    let page = site
+        .send("GET", "/docs/errors/unknown_source.html", &[], "")
+        .await;
+    assert_eq!(
+        (page.status, page.header("content-type")),
+        (200, Some("text/html; charset=utf-8"))
+    );
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'self' 'sha256-")
+            && !policy.contains("unsafe-inline"),
+        "{policy}"
+    );
+    let tag = [("if-none-match", page.header("etag").unwrap())];
+    let again = site
+        .send("GET", "/docs/errors/unknown_source.html", &tag, "")
+        .await;
+    assert_eq!(
+        (again.status, again.header("cache-control")),
+        (304, Some("no-cache"))
+    );
+    let missing = site.send("GET", "/docs/errors/nothing.html", &[], "").await;
+    assert_eq!(missing.status, 404);
+    assert_eq!(missing.json()["code"], "unknown_path");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn text_of_a_sender_is_escaped_wherever_it_is_shown() {
     let site = Site::start_with(None).await;
     let bad = "<script>alert(1)</script>";

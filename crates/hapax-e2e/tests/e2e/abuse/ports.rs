@@ -10,7 +10,7 @@ use hapax_testkit::{Connection, Sender, Setup};
 const API: &str = include_str!("../../../../../docs/reference/openapi.json");
 
 /// Pages, forms, assets and probes.
-const OTHERS: [&str; 29] = [
+const OTHERS: [&str; 30] = [
     "/",
     "/events",
     "/events/live",
@@ -38,6 +38,7 @@ const OTHERS: [&str; 29] = [
     "/logout",
     "/theme",
     "/assets/hapax.js",
+    "/docs/",
     "/api",
     "/metrics",
 ];
