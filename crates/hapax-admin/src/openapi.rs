@@ -184,13 +184,22 @@ fn problem_schema() -> Value {
     json!({
         "type": "object",
         "description": "Something that went wrong (RFC 9457).",
-        "required": ["type", "title", "status", "detail", "code"],
+        "required": ["type", "title", "status", "detail", "code", "explain"],
         "properties": {
-            "type": { "type": "string", "format": "uri", "description": "The page of the code." },
+            "type": {
+                "type": "string",
+                "pattern": format!("^{}[a-z_]+$", problem::TYPE_PREFIX),
+                "description": "The code as a URN.",
+            },
             "title": { "type": "string", "description": "The same for every occurrence." },
             "status": { "type": "integer", "description": "The HTTP status." },
             "detail": { "type": "string", "description": "What happened this time, and what to do." },
             "code": { "type": "string", "description": "Stable; what a program looks at." },
+            "explain": {
+                "type": "string",
+                "pattern": "^hapax explain [a-z_]+$",
+                "description": "The command that prints what the code means and what to do.",
+            },
         },
     })
 }

@@ -1,6 +1,6 @@
 //! Problem documents (RFC 9457): the one format in which both listeners report errors.
 //!
-//! Every code is stable and has a page under `docs/errors/`.
+//! Every code is stable, and `hapax explain CODE` prints its page of `docs/errors/`.
 
 pub mod codes;
 
@@ -12,8 +12,8 @@ use http::{HeaderValue, Response, StatusCode};
 
 use super::json;
 
-/// The base URL of the error pages.
-pub const ERRORS_URL: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
+/// The beginning of `type`, before the code: a name that stays the same wherever the documentation is.
+pub const TYPE_PREFIX: &str = "urn:hapax:problem:";
 
 /// The media type of a problem document.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -100,9 +100,9 @@ impl Problem {
     pub fn document(&self) -> String {
         let mut text = String::with_capacity(256 + self.detail.len());
         text.push_str("{\"type\":\"");
-        text.push_str(ERRORS_URL);
+        text.push_str(TYPE_PREFIX);
         text.push_str(self.code);
-        text.push_str(".md\",\"title\":");
+        text.push_str("\",\"title\":");
         json::push_string(&mut text, self.title);
         text.push_str(",\"status\":");
         text.push_str(self.status.as_str());
@@ -110,7 +110,9 @@ impl Problem {
         json::push_string(&mut text, &self.detail);
         text.push_str(",\"code\":");
         json::push_string(&mut text, self.code);
-        text.push('}');
+        text.push_str(",\"explain\":\"hapax explain ");
+        text.push_str(self.code);
+        text.push_str("\"}");
         text
     }
 
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_is_a_document_with_its_code_and_a_page() {
+    fn a_problem_is_a_document_with_its_code_and_how_to_read_more() {
         let problem = Problem::new(
             StatusCode::NOT_FOUND,
             "unknown_source",
@@ -158,12 +160,8 @@ mod tests {
         assert_eq!(document["code"], "unknown_source");
         assert_eq!(document["status"], 404);
         assert_eq!(document["detail"], "no \"x\"\n");
-        assert!(
-            document["type"]
-                .as_str()
-                .unwrap()
-                .ends_with("/docs/errors/unknown_source.md")
-        );
+        assert_eq!(document["type"], "urn:hapax:problem:unknown_source");
+        assert_eq!(document["explain"], "hapax explain unknown_source");
     }
 
     #[test]

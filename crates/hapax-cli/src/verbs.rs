@@ -18,6 +18,7 @@ pub mod dev;
 pub mod doctor;
 pub mod erase;
 pub mod events;
+pub mod explain;
 pub mod filter;
 pub mod forget;
 pub mod health;
@@ -160,6 +161,7 @@ enum Verb {
     Bench(bench::Args),
     Doctor(doctor::Args),
     Health(health::Args),
+    Explain(explain::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -241,6 +243,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Bench(args) => bench::run(args, globals).await,
         Verb::Doctor(args) => doctor::run(args, globals).await,
         Verb::Health(args) => health::run(args, globals).await,
+        Verb::Explain(args) => explain::run(&args, globals),
         Verb::Completions(args) => completions::run(&args),
         Verb::Man(args) => man::run(&args),
         Verb::Reference(args) => reference::run(&args),

@@ -52,7 +52,7 @@ fn explained(problem: &Problem) -> Markup {
     html! {
         div class="notice bad" role="alert" {
             p { (prose(problem.detail())) }
-            p class="muted small" { "Status " (problem.status().as_u16()) ", code " code { (problem.code()) } "." }
+            p class="muted small" { "Status " (problem.status().as_u16()) ", code " a href={ "/docs/errors/" (problem.code()) ".html" } { code { (problem.code()) } } "." }
         }
         p { a href="/" { "Go to the overview" } }
     }

@@ -56,8 +56,12 @@ impl HttpResponse {
             document["title"].as_str().is_some_and(|title| !title.is_empty()),
             "{document}"
         );
-        let page = document["type"].as_str().unwrap_or_default();
-        assert!(page.ends_with(&format!("docs/errors/{code}.md")), "{document}");
+        assert_eq!(
+            document["type"],
+            format!("urn:hapax:problem:{code}"),
+            "{document}"
+        );
+        assert_eq!(document["explain"], format!("hapax explain {code}"), "{document}");
         self.field("detail")
     }
 }

@@ -10,9 +10,6 @@ use serde_json::json;
 use crate::error::RunError;
 use crate::inbox::Outcome;
 
-/// The base URL of the documentation pages for error codes.
-const ERRORS_URL: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
-
 /// When a provider should retry: soon, because the obstacle is short-lived.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -151,11 +148,12 @@ impl Answer {
     /// A problem document (RFC 9457) with its stable code.
     pub fn problem(status: u16, code: &str, title: &str, detail: &str) -> Self {
         let document = json!({
-            "type": format!("{ERRORS_URL}{code}.md"),
+            "type": format!("urn:hapax:problem:{code}"),
             "title": title,
             "status": status,
             "detail": detail,
             "code": code,
+            "explain": format!("hapax explain {code}"),
         });
         Self {
             status,

@@ -50,12 +50,8 @@ impl Reply {
         let document = self.json();
         assert_eq!(document["code"], code, "{self:?}");
         assert_eq!(document["status"], status);
-        assert!(
-            document["type"]
-                .as_str()
-                .unwrap()
-                .ends_with(&format!("/docs/errors/{code}.md"))
-        );
+        assert_eq!(document["type"], format!("urn:hapax:problem:{code}"));
+        assert_eq!(document["explain"], format!("hapax explain {code}"));
         assert!(!document["title"].as_str().unwrap().is_empty());
         assert!(!document["detail"].as_str().unwrap().is_empty());
     }

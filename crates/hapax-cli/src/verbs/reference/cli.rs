@@ -74,7 +74,7 @@ fn push_argument(page: &mut String, argument: &Arg) {
     let possible: Vec<String> = argument
         .get_possible_values()
         .iter()
-        .filter(|_| takes_value)
+        .filter(|_| takes_value && !argument.is_hide_possible_values_set())
         .map(|value| format!("`{}`", value.get_name()))
         .collect();
     if !possible.is_empty() {

@@ -70,6 +70,29 @@ async fn what_config_show_prints_is_a_configuration_again() {
 }
 
 #[tokio::test]
+async fn a_problem_code_is_explained_without_a_service() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = run(directory.path(), &["explain", "signature_invalid"]).await;
+    page.assert_code(0);
+    assert!(page.stdout.starts_with("# signature_invalid\n"), "{page:#?}");
+    let listed = run(directory.path(), &["explain", "--json"]).await.json();
+    let codes = listed["codes"].as_array().unwrap();
+    assert!(
+        codes
+            .iter()
+            .any(|line| line["code"] == "signature_invalid" && line["status"] == 401)
+    );
+    let old = run(directory.path(), &["explain", "replay_over"]).await;
+    old.assert_code(4);
+    assert!(
+        old.stderr.contains("`replay_over` is now `replay_finished`"),
+        "{old:#?}"
+    );
+    let completions = run(directory.path(), &["completions", "bash"]).await;
+    assert!(completions.stdout.contains("signature_invalid"));
+}
+
+#[tokio::test]
 async fn completions_manual_providers_and_help_are_printed() {
     let directory = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
