@@ -21,6 +21,8 @@ pub mod events;
 pub mod explain;
 pub mod filter;
 pub mod forget;
+#[cfg(test)]
+mod guides;
 pub mod health;
 pub mod init;
 pub mod ledger;

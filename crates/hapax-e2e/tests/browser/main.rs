@@ -10,6 +10,7 @@
 )]
 
 mod accessible;
+mod book;
 mod chromium;
 mod doors;
 mod journey;
