@@ -43,6 +43,10 @@ pub(crate) struct Progress {
 struct Walk {
     events: events::Reached,
     ledger: Option<ledger::Reached>,
+    /// Whether this walk through the ledger kept an entry for its event.
+    kept: bool,
+    /// Whether an event was deleted during this walk through the ledger.
+    deleted: bool,
     /// Whether this pass has reached its end.
     is_over: bool,
 }
@@ -142,12 +146,15 @@ async fn walk_on(
         ledger::purge(link, shard, order, from, Budget { rows, looks }),
     )
     .await?;
-    // An entry may have been kept for an event that was deleted right after.
-    let may_follow = events > 0 && ledger.kept > 0;
+    let (kept, deleted) = (walk.kept || ledger.kept > 0, walk.deleted || events > 0);
+    let continues = ledger.reached.is_some();
     let walk = Walk {
-        is_over: reached.after.is_none() && ledger.reached.is_none() && !may_follow,
+        // An entry may have been kept for an event that was deleted afterwards: then the ledger is walked once more.
+        is_over: reached.after.is_none() && !continues && !(kept && deleted),
         events: reached,
         ledger: ledger.reached,
+        kept: kept && continues,
+        deleted: deleted && continues,
     };
     let gone = Purged {
         events,

@@ -47,7 +47,11 @@ async fn events_are_listed_shown_and_written_out() {
     let lines: Vec<_> = stdout.lines().collect();
     assert_eq!(
         (code, lines.len(), lines[0]),
-        (0, 2, "id\tsource\tevent id\ttype\tstatus\treceived\tsize\tduplicates")
+        (
+            0,
+            2,
+            "id\tsource\tevent id\ttype\tstatus\treceived\tsize\tduplicates"
+        )
     );
     assert!(
         lines[1].starts_with(&format!("{id}\tstripe\tevt/1\tinvoice.paid\tcompleted\t")),
@@ -67,7 +71,7 @@ async fn events_are_listed_shown_and_written_out() {
     );
     let (_, stdout, _) = run(&site, &["events", "show", &id]).await;
     assert!(
-        stdout.contains("event id  evt/1") && stdout.contains("billing\tcompleted\t1\t0"),
+        stdout.contains("event id    evt/1") && stdout.contains("billing\tcompleted\t1\t0"),
         "{stdout}"
     );
     let (_, stdout, _) = run(&site, &["events", "payload", &id]).await;

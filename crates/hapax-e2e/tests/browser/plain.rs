@@ -27,7 +27,9 @@ async fn without_a_script_events_are_found_opened_and_replayed_and_the_theme_cha
         browser
             .click("main form[action$='/replay'] button[type=submit]")
             .await;
-        browser.until_shown("The event was queued for delivery again").await;
+        browser
+            .until_shown("The event was queued for delivery again")
+            .await;
         for page in [
             "/",
             "/dead",
