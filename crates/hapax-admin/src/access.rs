@@ -1,7 +1,7 @@
 //! Who may use the admin port: callers with a token, or with a session opened by a token or an identity provider.
 //! Without a configured token, only this machine.
 //!
-//! [`guard`] protects the API, and `dashboard::wrap` the pages. Both put a [`Caller`] into the request: `rights` is
+//! `guard` protects the API, and `dashboard::wrap` the pages. Both put a [`Caller`] into the request: `rights` is
 //! the one table of what its role may do, and [`Narrowed`] limits the service to its sources.
 //!
 //! A server that listens on loopback without a token can still be reached by every web page that the operator's

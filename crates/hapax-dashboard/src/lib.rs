@@ -1,7 +1,7 @@
 //! The dashboard: server-rendered pages on the admin port that work without JavaScript and are better with it.
 //!
 //! A page calls the same functions as the API's handlers and shows their results. Every page and form is protected by
-//! [`viewer`]; [`wrap`] renders API errors as pages. Strings from providers are always shown as plain text: the
+//! `viewer`; `wrap` renders API errors as pages. Strings from providers are always shown as plain text: the
 //! templates escape them, and the headers forbid all scripts except our own file.
 
 mod api;
