@@ -403,6 +403,7 @@ pub struct ReplayJob {
     /// The id of the job.
     pub id: ReplayJobId,
     /// The events to replay.
+    #[serde(with = "super::query::stored")]
     pub query: EventQuery,
     /// Which of their deliveries to replay.
     pub mode: ReplayMode,

@@ -29,7 +29,7 @@ pub struct EventQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorClass>,
     /// With this many duplicates, counting only flushed ones.
-    #[serde(rename = "copies", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<DuplicateCount>,
     /// With a conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +51,41 @@ pub struct EventQuery {
     /// The order of the result.
     #[serde(skip)]
     pub order: ListOrder,
+}
+
+/// The query of a stored job, as every version writes it: `duplicates` is stored under an earlier name.
+pub(super) mod stored {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de, ser};
+    use serde_json::Value;
+
+    use super::EventQuery;
+
+    const STORED: &str = "copies";
+    const NAME: &str = "duplicates";
+
+    pub(in crate::store) fn serialize<S: Serializer>(
+        query: &EventQuery,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let query = serde_json::to_value(query).map_err(ser::Error::custom)?;
+        renamed(query, NAME, STORED).serialize(serializer)
+    }
+
+    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<EventQuery, D::Error> {
+        let query = Value::deserialize(deserializer)?;
+        serde_json::from_value(renamed(query, STORED, NAME)).map_err(de::Error::custom)
+    }
+
+    fn renamed(mut query: Value, from: &str, to: &str) -> Value {
+        if let Some(fields) = query.as_object_mut()
+            && let Some(value) = fields.remove(from)
+        {
+            fields.insert(to.to_owned(), value);
+        }
+        query
+    }
 }
 
 /// The order in which events are listed, by acceptance.
@@ -291,4 +326,31 @@ pub struct LedgerCount {
     pub scope: Scope,
     /// The number of entries.
     pub entries: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_stored_job_has_the_names_that_earlier_versions_know() {
+        let stored = json!({
+            "source": null, "status": null, "type": null, "event_id": null,
+            "copies": { "min": 2, "max": null }, "since": null, "until": null,
+        });
+        let query = stored::deserialize(&stored).expect("a stored query");
+        assert_eq!(query.duplicates, Some(DuplicateCount { min: 2, max: None }));
+        assert_eq!(
+            stored::serialize(&query, serde_json::value::Serializer).expect("stored"),
+            stored
+        );
+        let api = serde_json::to_value(&query).expect("the API's form");
+        assert_eq!(api["duplicates"], stored["copies"]);
+        assert!(
+            serde_json::from_value::<EventQuery>(stored).is_err(),
+            "the API knows one name"
+        );
+    }
 }
