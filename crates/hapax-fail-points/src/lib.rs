@@ -39,16 +39,22 @@ pub const ALL: [FailPoint; 21] = [
         "sqlite.before_commit",
         "a transaction that was not committed: nothing of it is there",
     ),
-    point("sqlite.after_commit", "a transaction that nobody was told of"),
+    point(
+        "sqlite.after_commit",
+        "a committed transaction whose result was not reported",
+    ),
     point(
         "postgres.before_commit",
         "a transaction that the server rolls back",
     ),
-    point("postgres.after_commit", "a transaction that nobody was told of"),
+    point(
+        "postgres.after_commit",
+        "a committed transaction whose result was not reported",
+    ),
     point("redis.before_script", "nothing: the script was not sent"),
     point(
         "redis.after_script",
-        "everything that the script wrote, and nobody was told of it",
+        "everything that the script wrote; its result was not reported",
     ),
     point(
         "accept.after_store",
