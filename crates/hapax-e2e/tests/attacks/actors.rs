@@ -163,10 +163,10 @@ impl Attacker {
             ("POST", "destinations/app/resume".to_owned(), String::new()),
             (
                 "PUT",
-                "views/mine".to_owned(),
+                "searches/mine".to_owned(),
                 "{\"query\":\"status:dead\"}".to_owned(),
             ),
-            ("DELETE", "views/mine".to_owned(), String::new()),
+            ("DELETE", "searches/mine".to_owned(), String::new()),
             ("POST", "alerts/test".to_owned(), String::new()),
             ("POST", "sources/asana/registration".to_owned(), String::new()),
             ("POST", "outbox/app/1/retry".to_owned(), String::new()),
