@@ -344,6 +344,7 @@ registry! {
         unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose,
         an_erased_event_is_never_replayed,
         a_lane_goes_on_without_an_erased_event,
+        an_erased_delivery_is_not_the_oldest,
     }
     resealing {
         rows_get_another_form_and_nothing_else_changes,

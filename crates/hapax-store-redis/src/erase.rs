@@ -138,8 +138,10 @@ impl Plan {
         let count = Command::new("HINCRBY", "n").arg(format!("{}:{to}", work.state().as_str()));
         self.change.then(count.number(-1));
         self.change.then(Command::new("ZREM", "r").arg(member(id, to)));
-        let queue = format!("{}{to}", work.queue());
-        self.change.then(Command::new("ZREM", queue).arg(*id.as_bytes()));
+        for queue in [work.queue(), 'w'] {
+            let queue = format!("{queue}{to}");
+            self.change.then(Command::new("ZREM", queue).arg(*id.as_bytes()));
+        }
         self.change
             .then(Command::new("HDEL", event_key(id)).arg(format!("w{to}")));
         let outcome = Outcome {

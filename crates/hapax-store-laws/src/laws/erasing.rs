@@ -1,5 +1,7 @@
 //! Erasing: an event's contents are deleted at once, but the event stays known.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use hapax_core::store::{
     BodyTerm, Claim, ConflictingBody, Erased, EventQuery, IndexedField, IndexedValue, ReplayMode, Replayed,
@@ -196,6 +198,29 @@ pub async fn a_lane_goes_on_without_an_erased_event(bench: &mut Bench) {
         "it held the lane"
     );
     assert_eq!(bench.lease("billing").await.must().event.id, ids[3]);
+}
+
+/// Deliveries that waited in their lane when their events were erased are not the oldest any more.
+pub async fn an_erased_delivery_is_not_the_oldest(bench: &mut Bench) {
+    let mut erased = Vec::new();
+    // Many, for stores that count in parts.
+    for n in 0..64 {
+        let draft = bench.event(&format!("erased_{n}"));
+        erased.push(bench.stored(draft.in_lane("billing", "k", OnDead::Hold)).await);
+    }
+    for id in erased.into_iter().rev() {
+        erase(bench, id, Unfinished::Discard).await;
+    }
+    bench.pass(Duration::from_millis(20)).await;
+    let before = bench.now().await;
+    let draft = bench.event("young").in_lane("billing", "k", OnDead::Hold);
+    bench.stored(draft).await;
+    let counts = bench.store.counts().await.must();
+    let row = counts.backlog.iter().find(|row| row.count > 0).must();
+    assert_eq!((row.state, row.count), (DeliveryState::Pending, 1));
+    // A store may keep the time of acceptance to the millisecond, in the event's id.
+    let oldest = row.oldest.must();
+    assert!(before.minus(Duration::from_millis(1)) <= oldest, "{oldest}");
 }
 
 async fn erase(bench: &Bench, id: EventId, unfinished: Unfinished) -> Erased {

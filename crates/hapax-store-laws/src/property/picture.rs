@@ -92,7 +92,10 @@ pub(super) fn of_entry(entry: Option<&LedgerEntry>) -> String {
 pub(super) fn of_counts(counts: &Counts) -> String {
     let mut backlog: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for row in counts.backlog.iter().filter(|row| row.count > 0) {
-        assert!(row.oldest.is_some(), "a non-empty state has an oldest delivery");
+        assert!(
+            row.oldest.is_some(),
+            "a non-empty state has an oldest delivery: {row:?}"
+        );
         *backlog
             .entry((row.destination.to_string(), of_state(row.state)))
             .or_default() += row.count;
