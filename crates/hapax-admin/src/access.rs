@@ -208,7 +208,7 @@ mod tests {
             let options = Options::new(Arc::new(SystemClock::default()));
             Self {
                 access: Access::new(admin, tokens, "127.0.0.1:8081".parse().unwrap()),
-                gate: Gate::new(),
+                gate: Gate::new(Arc::new(SystemClock::default())),
                 store: SqliteStore::open(&folder.path().join("hapax.db"), options).unwrap(),
                 _folder: folder,
             }

@@ -53,7 +53,7 @@ pub(crate) async fn completion(state: &AdminState, text: &str) -> ApiResult<Comp
         known.types = types(state).await?;
     }
     let suggestions = query::complete(text, &known).into_iter().map(show);
-    let problem = filter::read(&settings, text).err().map(|fault| fault.detail());
+    let problem = filter::read(state, text).err().map(|fault| fault.detail());
     Ok(CompletionView {
         suggestions: suggestions.collect(),
         problem,

@@ -1,8 +1,8 @@
 //! `GET destinations`, `POST destinations/{name}/pause`, `POST destinations/{name}/resume`.
 
 use axum::Json;
+use hapax_core::DestinationId;
 use hapax_core::store::{Actor, Counts, Pause};
-use hapax_core::{Clock as _, DestinationId, SystemClock};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -80,7 +80,7 @@ pub async fn paused(state: &AdminState, name: &str, who: &Actor, why: String) ->
         .find(|pause| pause.destination == id)
         .map(show::pause);
     // If it was resumed between the two steps, answer with the pause as it was requested.
-    let at = SystemClock::default().now();
+    let at = state.now();
     Ok(stored.unwrap_or(PauseView {
         destination_id: id.to_string(),
         at,

@@ -43,7 +43,7 @@ pub(super) async fn erase(
     caller: Caller,
     JsonBody(asked): JsonBody<Erase>,
 ) -> ApiResult<Json<ErasureView>> {
-    let query = filter::read(&state.settings.load(), &asked.query)?;
+    let query = filter::read(&state, &asked.query)?;
     if query == EventQuery::default() {
         return Err(ApiError::invalid_parameter(
             "`query` is empty, which means every event ever; name at least one term, such as source:stripe",

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hapax_core::store::{EventQuery, EventRecord, EventSummary};
-use hapax_core::{Clock as _, EventId, Headers, SystemClock};
+use hapax_core::{EventId, Headers};
 use hapax_engine::{Found, SearchCursor};
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -37,7 +37,7 @@ pub(super) async fn list(
     caller: Caller,
     QueryParams(parameters): QueryParams<EventListParameters>,
 ) -> ApiResult<Json<EventPageView>> {
-    let (query, after, limit) = parameters.into_query(&state.settings.load())?;
+    let (query, after, limit) = parameters.into_query(&state)?;
     page(&state, caller.role, &query, after, limit).await.map(Json)
 }
 
@@ -56,9 +56,7 @@ pub(super) async fn show(
     PathParams(id): PathParams<String>,
 ) -> ApiResult<Json<EventView>> {
     let record = visible(&state, caller.role, event_id(&id)?).await?;
-    facts::event(&state, &record, SystemClock::default().now())
-        .await
-        .map(Json)
+    facts::event(&state, &record, state.now()).await.map(Json)
 }
 
 /// Returns the body of an event, byte for byte except for redacted fields.

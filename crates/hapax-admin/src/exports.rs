@@ -1,7 +1,6 @@
 //! `GET events/{id}/export`: an event as a runnable program.
 
 use axum::response::{IntoResponse as _, Response};
-use hapax_core::{Clock as _, SystemClock};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -43,7 +42,7 @@ pub(crate) async fn export(
         caller.check_role(Role::Operate)?;
     }
     let record = events::visible(&state, caller.role, event_id(&id)?).await?;
-    let text = export::text(&state, &record, asked.format, SystemClock::default().now())?;
+    let text = export::text(&state, &record, asked.format, state.now())?;
     let headers = [
         (CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
         (

@@ -4,14 +4,14 @@
 //! is meant.
 
 use hapax_core::store::{Cursor, EventQuery, POINTER_BYTES_MAX, is_pointer};
-use hapax_core::{Clock as _, ErrorClass, EventStatus, SourceName, SystemClock, Timestamp};
+use hapax_core::{ErrorClass, EventStatus, SourceName, Timestamp};
 use hapax_engine::{BODIES_MAX, SearchCursor};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::api_error::{ApiError, ApiResult};
 use super::extract::{cursor, cursor_text, limit};
-use super::state::Settings;
+use super::state::{AdminState, Settings};
 use hapax_api::query::{self, BODY_TERMS_MAX};
 
 /// The parameters of a list of events.
@@ -56,12 +56,12 @@ impl EventListParameters {
     /// The query, the cursor and the limit.
     pub(super) fn into_query(
         self,
-        settings: &Settings,
+        state: &AdminState,
     ) -> ApiResult<(EventQuery, Option<SearchCursor>, u32)> {
         let after = search_cursor(self.cursor.as_deref())?;
         let limit = limit(self.limit)?;
-        let mut query = read(settings, self.q.as_deref().unwrap_or_default())?;
-        let to = self.to.map(|name| settings.destination_or_id(&name));
+        let mut query = read(state, self.q.as_deref().unwrap_or_default())?;
+        let to = self.to.map(|name| state.settings.load().destination_or_id(&name));
         both(&mut query.source, self.source, "source")?;
         both(&mut query.status, self.status, "status")?;
         both(&mut query.event_type, self.event_type, "type")?;
@@ -75,10 +75,10 @@ impl EventListParameters {
 }
 
 /// Parses a query; destinations may be given by name.
-pub fn read(settings: &Settings, text: &str) -> ApiResult<EventQuery> {
-    let now = SystemClock::default().now();
-    let query = query::parse(text, now).map_err(|error| ApiError::invalid_parameter(error.to_string()))?;
-    Ok(named(settings, query))
+pub fn read(state: &AdminState, text: &str) -> ApiResult<EventQuery> {
+    let query =
+        query::parse(text, state.now()).map_err(|error| ApiError::invalid_parameter(error.to_string()))?;
+    Ok(named(&state.settings.load(), query))
 }
 
 /// Validates a query given as an object, like the parser does.

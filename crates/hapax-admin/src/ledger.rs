@@ -1,8 +1,8 @@
 //! `GET ledger/{source}/{event_id}` and `DELETE ledger/{source}/{event_id}`: looks up and forgets ids.
 
 use axum::Json;
+use hapax_core::Identity;
 use hapax_core::store::{Actor, Forgotten};
-use hapax_core::{Clock as _, Identity, SystemClock};
 
 use super::access::{Caller, Narrowed};
 use super::api_error::{ApiError, ApiResult, Missing};
@@ -54,7 +54,7 @@ pub(crate) async fn entry(state: &AdminState, source: String, event_id: String) 
         generation: entry.generation.0,
         first_seen: entry.first_seen,
         expires_at: entry.expires_at,
-        window_left_seconds: entry.expires_at.since(SystemClock::default().now()).as_secs(),
+        window_left_seconds: entry.expires_at.since(state.now()).as_secs(),
         body_sha256: entry.raw_hash.to_string(),
         duplicates: copies.as_ref().map_or(0, |tally| tally.count),
         last_at: copies.map(|tally| tally.last_at),

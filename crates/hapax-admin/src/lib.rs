@@ -49,7 +49,6 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use hapax_core::{Clock as _, SystemClock};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use utoipa_axum::router::OpenApiRouter;
@@ -161,7 +160,7 @@ async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Respons
     if let Some(outboxes) = &state.outboxes {
         outboxes.show();
     }
-    let text = state.meter.render(&counts, SystemClock::default().now(), format);
+    let text = state.meter.render(&counts, state.now(), format);
     ([(CONTENT_TYPE, format.media_type())], text).into_response()
 }
 

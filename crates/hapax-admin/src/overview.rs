@@ -4,7 +4,6 @@ mod attention;
 
 use axum::Json;
 use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
-use hapax_core::{Clock as _, SystemClock};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -43,7 +42,7 @@ pub(super) async fn show(
 
 /// The overview of a range.
 pub async fn over(state: &AdminState, span: TimeRange) -> ApiResult<OverviewView> {
-    let now = SystemClock::default().now();
+    let now = state.now();
     let store = state.engine.store();
     let rows = traffic::rows(state, span).await?;
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::Json;
+use hapax_core::SourceName;
 use hapax_core::store::Actor;
-use hapax_core::{Clock as _, SourceName, SystemClock};
 use hapax_verify::{Handshake, catalogue};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -63,7 +63,7 @@ pub async fn opened(
             "`for_seconds` is {seconds}; a registration is open between 1 s and {SECONDS_MAX} s"
         )));
     }
-    let open_until = SystemClock::default().now().plus(Duration::from_secs(seconds));
+    let open_until = state.now().plus(Duration::from_secs(seconds));
     let (store, source) = (state.engine.store(), SourceName::from(name.as_str()));
     hapax_engine::registration::open(&**store, &source, open_until).await?;
     let entry = who.entry("register", name.clone(), format!("until {open_until}"));

@@ -289,7 +289,7 @@ fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> ApiResult<Repla
     let settings = &state.settings.load();
     let query = match asked.query {
         None => EventQuery::default(),
-        Some(Which::Text(text)) => filter::read(settings, &text)?,
+        Some(Which::Text(text)) => filter::read(state, &text)?,
         Some(Which::Fields(query)) => filter::check(settings, *query)?,
     };
     if query == EventQuery::default() {

@@ -4,7 +4,6 @@
 
 use axum::Json;
 use hapax_core::store::{Actor, SAVED_SEARCHES_MAX, SavedSearch};
-use hapax_core::{Clock as _, SystemClock};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -84,7 +83,7 @@ pub async fn all(state: &AdminState) -> ApiResult<SavedSearchesView> {
 
 /// Whether a saved search concerns a source that the caller sees.
 fn is_visible(state: &AdminState, search: &SavedSearch) -> bool {
-    let source = || filter::read(&state.settings.load(), &search.query).ok()?.source;
+    let source = || filter::read(state, &search.query).ok()?.source;
     state.visible.is_all() || source().is_some_and(|source| state.visible.sees(source.as_str()))
 }
 
@@ -96,13 +95,13 @@ pub async fn save(
     who: &Actor,
 ) -> ApiResult<SavedSearchView> {
     check_name(&name)?;
-    let read = filter::read(&state.settings.load(), &query)?;
+    let read = filter::read(state, &query)?;
     if read == hapax_core::store::EventQuery::default() {
         return Err(ApiError::invalid_parameter(
             "`query` is empty, which finds everything; a saved search needs at least one term, such as status:dead",
         ));
     }
-    let at = SystemClock::default().now();
+    let at = state.now();
     let by = who.name.clone();
     let search = SavedSearch { name, query, by, at };
     if !state.engine.store().put_saved_search(search.clone()).await? {

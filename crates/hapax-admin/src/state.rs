@@ -82,6 +82,11 @@ impl AdminState {
         self
     }
 
+    /// The time by the service's clock.
+    pub fn now(&self) -> Timestamp {
+        self.engine.clock().now()
+    }
+
     /// The state of a process that starts now.
     pub fn new(
         engine: Engine,
@@ -91,6 +96,7 @@ impl AdminState {
         started_at: Timestamp,
     ) -> Self {
         let streams = Arc::new(Semaphore::new(STREAMS_MAX));
+        let gate = Arc::new(Gate::new(Arc::clone(engine.clock())));
         Self {
             engine,
             settings,
@@ -99,7 +105,7 @@ impl AdminState {
             started_at,
             streams,
             counts: StoreCounts::default(),
-            gate: Arc::new(Gate::new()),
+            gate,
             visible: VisibleSources::All,
             outboxes: None,
             alerts: None,

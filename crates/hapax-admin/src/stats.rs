@@ -2,7 +2,7 @@
 
 use axum::Json;
 use hapax_core::store::{Backlog, Counts, TimeRange};
-use hapax_core::{Clock as _, DeliveryState, SystemClock, Timestamp};
+use hapax_core::{DeliveryState, Timestamp};
 use hapax_seal::{Counted, Sealed};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -46,7 +46,7 @@ pub(crate) async fn now(state: &AdminState, over: Option<TimeRange>) -> ApiResul
     let store = state.engine.store();
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let places = destinations::all(state, &counts, &pauses);
-    let now = SystemClock::default().now();
+    let now = state.now();
     let traffic = match over {
         Some(span) => Some(traffic::over(state, span).await?),
         None => None,

@@ -21,7 +21,7 @@ use super::api_error::{ApiError, ApiResult};
 use super::extract::QueryParams;
 use super::filter;
 use super::readiness::Readiness;
-use super::state::{AdminState, Settings};
+use super::state::AdminState;
 
 /// Maximum number of concurrent live tails.
 pub(super) const STREAMS_MAX: usize = 64;
@@ -62,7 +62,7 @@ pub(super) async fn tail(
 ) -> ApiResult<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
     let permit = permit(&state)?;
     let tail = Tail {
-        wanted: state.visible.narrow(wanted.into_query(&state.settings.load())?)?,
+        wanted: state.visible.narrow(wanted.into_query(&state)?)?,
         visible: state.visible,
         notices: state.engine.tail(),
         readiness: state.readiness,
@@ -109,8 +109,8 @@ impl Tail {
 }
 
 impl TailParameters {
-    fn into_query(self, settings: &Settings) -> ApiResult<EventQuery> {
-        let mut query = filter::read(settings, self.q.as_deref().unwrap_or_default())?;
+    fn into_query(self, state: &AdminState) -> ApiResult<EventQuery> {
+        let mut query = filter::read(state, self.q.as_deref().unwrap_or_default())?;
         filter::both(&mut query.source, self.source.map(Into::into), "source")?;
         filter::both(&mut query.event_type, self.event_type, "type")?;
         filter::both(&mut query.event_id, self.event_id, "event_id")?;

@@ -1,7 +1,6 @@
 //! `GET /audit`: the audit trail, newest first.
 
 use axum::response::Response;
-use hapax_core::{Clock as _, SystemClock};
 use maud::html;
 use serde::Deserialize;
 
@@ -26,7 +25,7 @@ pub(super) async fn page(
     QueryParams(asked): QueryParams<Parameters>,
 ) -> ApiResult<Response> {
     let found = audit::page(&state, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
-    let now = SystemClock::default().now();
+    let now = state.now();
     let content = html! {
         p class="muted" { "Everything that people did to this service, by the dashboard, the API or the command line." }
         @if found.audit.is_empty() {

@@ -5,7 +5,7 @@ mod replay;
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::{DeadQuery, Disposal};
-use hapax_core::{Clock as _, DeliveryState, SystemClock, Timestamp};
+use hapax_core::{DeliveryState, Timestamp};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -71,7 +71,7 @@ pub(super) async fn page(
         destination: None,
     };
     let found = deliveries::page(&state, &query, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
-    let now = SystemClock::default().now();
+    let now = state.now();
     let content = html! {
         (groups_table(&viewer, &groups, now))
         h2 { "One by one" }

@@ -1,8 +1,8 @@
 //! `GET /destinations`, and the forms to pause and resume one.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
+use hapax_core::Timestamp;
 use hapax_core::store::TimeRange;
-use hapax_core::{Clock as _, SystemClock, Timestamp};
 use maud::{Markup, html};
 
 use super::done::Done;
@@ -26,7 +26,7 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let configured = destinations::all(&state, &counts, &pauses);
     let view = overview::over(&state, TimeRange::Day).await?;
-    let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
+    let (recent, now) = (admin::ten_minutes::now(&state), state.now());
     let work_of = |id: &str| view.destinations.iter().find(|one| one.destination_id == id);
     let traffic_of = |id: &str| {
         view.traffic

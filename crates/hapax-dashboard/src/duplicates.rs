@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::response::Response;
+use hapax_core::Timestamp;
 use hapax_core::store::TimeRange;
-use hapax_core::{Clock as _, SystemClock, Timestamp};
 use maud::{Markup, html};
 
 use super::chart::{self, Layer};
@@ -31,7 +31,7 @@ pub(super) async fn page(
 ) -> ApiResult<Response> {
     let span = asked.range.unwrap_or(TimeRange::Week);
     let view = duplicates::over(&state, span, None).await?;
-    let now = SystemClock::default().now();
+    let now = state.now();
     let content = html! {
         p { "How often each sender repeats itself, how late its duplicates come, and whether its ids can be trusted. "
             a href="/sources" { "All sources" } }

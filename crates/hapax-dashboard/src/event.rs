@@ -9,7 +9,7 @@ mod payload;
 mod timeline;
 
 use axum::response::Response;
-use hapax_core::{Clock as _, EventStatus, SystemClock, Timestamp};
+use hapax_core::{EventStatus, Timestamp};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -44,7 +44,7 @@ pub(super) async fn page(
     QueryParams(asked): QueryParams<Parameters>,
 ) -> ApiResult<Response> {
     let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
-    let now = SystemClock::default().now();
+    let now = state.now();
     let view = facts::event(&state, &record, now).await?;
     let conflicts = conflicts::section(&state, &viewer, &record, &view, now).await?;
     let destinations: Vec<String> = {

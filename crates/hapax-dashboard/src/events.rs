@@ -10,7 +10,7 @@ mod tail;
 use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
 use form_urlencoded::byte_serialize;
-use hapax_core::{Clock as _, SystemClock};
+use hapax_core::Timestamp;
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -42,7 +42,7 @@ pub(super) async fn page(
 ) -> ApiResult<Response> {
     let text = asked.q.trim();
     let saved = searches::all(&state).await?.searches;
-    let found = match query::parse(text, SystemClock::default().now()) {
+    let found = match query::parse(text, state.now()) {
         Ok(_) => find(&state, &viewer, text, &asked.cursor).await?,
         Err(error) => return Ok(misread(&viewer, text, &saved, &error)),
     };
@@ -50,9 +50,9 @@ pub(super) async fn page(
         (search::tabs(&viewer, text, &saved))
         (search::form(&viewer, text, None))
         (search::shortcuts(text, &sources(&state)))
-        (covered(found.page.coverage))
+        (covered(found.page.coverage, state.now()))
         (tail::bar(text, found.tail))
-        (table::table(&found.page.events))
+        (table::table(&found.page.events, state.now()))
         (turn(text, &asked.cursor, &found.page))
         (tail::replay_dialog(&viewer))
     };
@@ -75,7 +75,7 @@ struct Found {
 }
 
 async fn find(state: &AdminState, viewer: &Viewer, text: &str, cursor: &str) -> ApiResult<Found> {
-    let query = filter::read(&state.settings.load(), text)?;
+    let query = filter::read(state, text)?;
     let cursor = Some(cursor).filter(|cursor| !cursor.is_empty());
     let after = filter::search_cursor(cursor)?;
     Ok(Found {
@@ -103,8 +103,7 @@ fn misread(viewer: &Viewer, text: &str, saved: &[SavedSearchView], error: &Query
 }
 
 /// A notice if a search did not cover everything.
-fn covered(coverage: CoverageView) -> Markup {
-    let now = SystemClock::default().now();
+fn covered(coverage: CoverageView, now: Timestamp) -> Markup {
     match coverage {
         CoverageView::Everything => html! {},
         CoverageView::Indexed { since } => html! {

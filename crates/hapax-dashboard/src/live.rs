@@ -42,9 +42,7 @@ pub(super) async fn tail(
     admitted: StillAdmitted,
     Query(asked): Query<LiveParams>,
 ) -> ApiResult<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
-    let wanted = state
-        .visible
-        .narrow(filter::read(&state.settings.load(), &asked.q)?)?;
+    let wanted = state.visible.narrow(filter::read(&state, &asked.q)?)?;
     if !is_seen_at_arrival(&wanted) {
         return Err(ApiError::invalid_parameter(NOT_LIVE));
     }

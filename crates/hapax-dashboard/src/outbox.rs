@@ -1,7 +1,7 @@
 //! `GET /outbox`: the state of each outbox, its refused rows, and the form to retry one.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
-use hapax_core::{Clock as _, SystemClock, Timestamp};
+use hapax_core::Timestamp;
 use maud::{Markup, html};
 
 use super::done::Done;
@@ -23,7 +23,7 @@ const PATH: &str = "/outbox";
 
 pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult<Response> {
     let all = outbox::all(&state).await.outboxes;
-    let now = SystemClock::default().now();
+    let now = state.now();
     let settings = state.settings.load();
     let content = html! {
         p { "Rows that your applications write into " code { "hapax_outbox" } " become events here, and are delivered as such." }

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use hapax_core::store::{EventQuery, TimeRange};
-use hapax_core::{Clock as _, SourceName, SystemClock, Timestamp};
+use hapax_core::{SourceName, Timestamp};
 use maud::{Markup, html};
 
 use super::chart::{self, Layer};
@@ -34,7 +34,7 @@ pub(super) async fn page(
 ) -> ApiResult<Response> {
     let span = asked.range.unwrap_or(TimeRange::Hour);
     let view = overview::over(&state, span).await?;
-    let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
+    let (recent, now) = (admin::ten_minutes::now(&state), state.now());
     let content = html! {
         (attention(&view.attention, now))
         (ranges::tabs("/", span))

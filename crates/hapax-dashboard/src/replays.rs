@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayJobState;
-use hapax_core::{Clock as _, DestinationId, SystemClock, Timestamp};
+use hapax_core::{DestinationId, Timestamp};
 use http::HeaderValue;
 use http::header::REFRESH;
 use maud::{Markup, html};
@@ -44,7 +44,7 @@ pub(super) async fn page(
     QueryParams(asked): QueryParams<ListParameters>,
 ) -> ApiResult<Response> {
     let found = replays::page(&state, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
-    let now = SystemClock::default().now();
+    let now = state.now();
     let content = html! {
         @if found.replays.is_empty() {
             p class="card empty" { "Nobody has replayed a group yet. " a href="/dead" { "Dead letters" } " are where that begins." }
@@ -67,7 +67,7 @@ pub(super) async fn one(
         .to
         .as_deref()
         .map(|id| state.settings.load().name_of(&DestinationId::from(id)));
-    let now = SystemClock::default().now();
+    let now = state.now();
     let content = html! {
         (progress(&job, asked.of))
         (facts(&job, to.as_deref(), now))

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::TimeRange;
-use hapax_core::{Clock as _, SystemClock};
 use hapax_verify::{IdClass, OnConflict};
 use maud::{Markup, html};
 
@@ -29,7 +28,7 @@ const PATH: &str = "/sources";
 
 pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult<Response> {
     let view = traffic::over(&state, TimeRange::Day).await?;
-    let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
+    let (recent, now) = (admin::ten_minutes::now(&state), state.now());
     let traffic_of = |name: &str| view.sources.iter().find(|one| one.source == name);
     let all = sources::all(&state).sources;
     let settings = state.settings.load();

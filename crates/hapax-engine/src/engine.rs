@@ -254,6 +254,11 @@ impl Engine {
         self.0.declare.notify_one();
     }
 
+    /// The clock that everything is written with.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.parts.clock
+    }
+
     pub fn store(&self) -> &Arc<dyn Backend> {
         &self.0.parts.store
     }

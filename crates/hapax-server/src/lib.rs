@@ -192,7 +192,7 @@ impl Server {
         )
         .with_outboxes(Arc::clone(&outboxes))
         .with_alerts(Arc::clone(&alerts))
-        .with_identity_provider(IdentityProvider::new(client.clone()))
+        .with_identity_provider(IdentityProvider::new(client.clone(), Arc::clone(engine.clock())))
         .with_encryption(store.sealed().cloned());
         let ingest_limits = listen::Limits {
             keep_alive: config.server.keep_alive,

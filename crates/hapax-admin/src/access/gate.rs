@@ -1,9 +1,10 @@
 //! The in-memory state of access control: addresses that guess tokens, and a form key for services without a token.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use aws_lc_rs::{hmac, rand};
-use hapax_core::{Backend, Clock as _, SystemClock};
+use hapax_core::{Backend, Clock};
 use http::HeaderMap;
 use tokio::time::Instant;
 
@@ -17,13 +18,15 @@ use hapax_config::{Oidc, Token};
 
 /// The in-memory state of access control. Each replica has a separate one.
 pub struct Gate {
+    clock: Arc<dyn Clock>,
     backoff: Backoff,
     form_key: hmac::Key,
 }
 
 impl Gate {
-    pub fn new() -> Self {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
+            clock,
             backoff: Backoff::default(),
             form_key: hmac::Key::new(hmac::HMAC_SHA256, &random()),
         }
@@ -57,7 +60,7 @@ impl Gate {
         let token = self.try_token(access, given.as_bytes(), from)?;
         let cookie = hex::encode(random());
         let opener = Opener::token(token, &cookie, note);
-        session::open(store, &cookie, opener, SystemClock::default().now()).await?;
+        session::open(store, &cookie, opener, self.clock.now()).await?;
         Ok(cookie)
     }
 
@@ -65,7 +68,7 @@ impl Gate {
     pub async fn admit_user(&self, oidc: &Oidc, store: &dyn Backend, user: User) -> ApiResult<String> {
         let cookie = hex::encode(random());
         let opener = Opener::user(oidc, user);
-        session::open(store, &cookie, opener, SystemClock::default().now()).await?;
+        session::open(store, &cookie, opener, self.clock.now()).await?;
         Ok(cookie)
     }
 
@@ -87,7 +90,7 @@ impl Gate {
         headers: &HeaderMap,
     ) -> ApiResult<Option<Opened>> {
         match cookie(headers, COOKIE_NAME) {
-            Some(cookie) => session::find(access, store, cookie, SystemClock::default().now()).await,
+            Some(cookie) => session::find(access, store, cookie, self.clock.now()).await,
             None => Ok(None),
         }
     }

@@ -11,7 +11,6 @@ mod discovery;
 mod jws;
 mod roles;
 
-use hapax_core::{Clock as _, SystemClock};
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request};
 use serde::Deserialize;
@@ -89,7 +88,8 @@ impl IdentityProvider {
             |why: String| ApiError::sign_in_refused(format!("the ID token was not accepted: {why}"));
         let verified = self.verified(oidc, &known, &tokens.id_token).await?;
         let id_token = verified.map_err(|error| refused(error.to_string()))?;
-        claims::check_id_token(&id_token, oidc, &attempt.nonce(), now()).map_err(refused)?;
+        claims::check_id_token(&id_token, oidc, &attempt.nonce(), self.clock.now().as_seconds())
+            .map_err(refused)?;
         let told = if roles::is_whole(oidc, &id_token) {
             None
         } else {
@@ -106,7 +106,7 @@ impl IdentityProvider {
             |why: String| ApiError::invalid_parameter(format!("the logout token was not accepted: {why}"));
         let verified = self.verified(oidc, &known, token).await?;
         let claims = verified.map_err(|error| refused(error.to_string()))?;
-        claims::check_logout_token(&claims, oidc, now()).map_err(refused)
+        claims::check_logout_token(&claims, oidc, self.clock.now().as_seconds()).map_err(refused)
     }
 
     /// The claims of a token with a valid signature. If the key is unknown, it may be new, so the keys are fetched
@@ -150,11 +150,6 @@ impl Known {
         }
         Ok(Some(told))
     }
-}
-
-/// The current time in seconds.
-fn now() -> i64 {
-    SystemClock::default().now().as_seconds()
 }
 
 /// The provider's response to a code.

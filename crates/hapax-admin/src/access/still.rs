@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
-use hapax_core::{Backend, Clock as _, Secret, SystemClock};
+use hapax_core::{Backend, Secret, Timestamp};
 use http::request::Parts;
 use tokio::time::sleep;
 
@@ -38,7 +38,10 @@ impl StillAdmitted {
             sleep(CHECK_EVERY).await;
             let access = &self.state.settings.load_full().access;
             let store = &**self.state.engine.store();
-            match access.again(store, &self.caller.credential).await {
+            match access
+                .again(store, &self.caller.credential, self.state.now())
+                .await
+            {
                 Ok(Some(now)) if now.role == self.caller.role && now.visible == self.caller.visible => {}
                 // If the store cannot be read, no one is admitted, so no one stays admitted either.
                 Ok(_) | Err(_) => return,
@@ -59,7 +62,12 @@ impl FromRequestParts<AdminState> for StillAdmitted {
 
 impl Access {
     /// The caller that the same credential would admit now.
-    async fn again(&self, store: &dyn Backend, credential: &Credential) -> ApiResult<Option<Caller>> {
+    async fn again(
+        &self,
+        store: &dyn Backend,
+        credential: &Credential,
+        now: Timestamp,
+    ) -> ApiResult<Option<Caller>> {
         match credential {
             Credential::None => Ok(self.is_open().then(|| Caller::local(String::new()))),
             Credential::Token(given) => {
@@ -67,7 +75,6 @@ impl Access {
                 Ok(token.map(|token| Caller::of(token, String::new())))
             }
             Credential::Session(cookie) => {
-                let now = SystemClock::default().now();
                 let found = session::look(self, store, cookie.expose(), now).await?;
                 Ok(found.map(|(_, caller)| caller))
             }

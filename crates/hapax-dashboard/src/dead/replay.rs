@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayMode;
-use hapax_core::{Clock as _, DestinationId, ErrorClass, SystemClock};
+use hapax_core::{DestinationId, ErrorClass};
 use hapax_engine::ReplayRequest;
 use maud::{Markup, html};
 
@@ -38,11 +38,10 @@ pub(crate) async fn start(Narrowed(state): Narrowed, Acting(viewer, fields): Act
 }
 
 fn request(state: &AdminState, viewer: &Viewer, fields: &Fields) -> ApiResult<ReplayRequest> {
-    let settings = state.settings.load();
     let text = fields.filled("q").ok_or_else(|| {
         ApiError::invalid_parameter("the form names no events, which would mean every event ever")
     })?;
-    let query = filter::read(&settings, text)?;
+    let query = filter::read(state, text)?;
     Ok(ReplayRequest {
         mode: match query.error {
             Some(ErrorClass::SameBody) => ReplayMode::Held,
@@ -63,7 +62,7 @@ fn confirmation(
     request: &ReplayRequest,
     preview: &ReplayPreviewView,
 ) -> Markup {
-    let now = SystemClock::default().now();
+    let now = state.now();
     let to = request.to.as_ref().map(|id| state.settings.load().name_of(id));
     html! {
         div class="notice" {

@@ -1,7 +1,6 @@
 //! Exports of an event, each behind a link that works without JavaScript.
 
 use axum::response::Response;
-use hapax_core::{Clock as _, SystemClock};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -49,6 +48,6 @@ pub(crate) async fn export(
         viewer.caller.check_role(Role::Operate)?;
     }
     let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
-    let text = export::text(&state, &record, asked.format, SystemClock::default().now())?;
+    let text = export::text(&state, &record, asked.format, state.now())?;
     Ok(plain(text, asked.format.file_name()))
 }

@@ -1,6 +1,6 @@
 //! The table of events.
 
-use hapax_core::{Clock as _, SystemClock, Timestamp};
+use hapax_core::Timestamp;
 use maud::{Markup, html};
 
 use crate::moment::moment;
@@ -9,8 +9,7 @@ use crate::status::status;
 use hapax_api::views::EventSummaryView;
 
 /// The events of a page.
-pub(super) fn table(events: &[EventSummaryView]) -> Markup {
-    let now = SystemClock::default().now();
+pub(super) fn table(events: &[EventSummaryView], now: Timestamp) -> Markup {
     html! {
         div class="table" tabindex="0" role="region" aria-label="Events" data-scroll {
             table class="events" data-rows {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hapax_core::Clock;
 use http::Uri;
 use serde::Deserialize;
 use tokio::sync::Mutex;
@@ -25,6 +26,7 @@ const NEW_KEYS_EVERY: Duration = Duration::from_secs(30);
 /// The client side of every sign-in.
 pub struct IdentityProvider {
     client: Client,
+    pub(super) clock: Arc<dyn Clock>,
     /// Locked during the calls, so that concurrent sign-ins wait for the same response.
     known: Mutex<Option<Known>>,
 }
@@ -58,9 +60,10 @@ pub(super) struct Metadata {
 
 impl IdentityProvider {
     /// With nothing cached yet.
-    pub fn new(client: Client) -> Self {
+    pub fn new(client: Client, clock: Arc<dyn Clock>) -> Self {
         Self {
             client,
+            clock,
             known: Mutex::new(None),
         }
     }
