@@ -41,7 +41,7 @@ fn outside_links(page: &str, depth: usize) -> String {
         .replace("](openapi.json)", "](/api/v1/openapi.json)")
 }
 
-/// The statics of `src/lib.rs`: files in the order of their paths, their policy, pages of codes.
+/// The items of `src/lib.rs`: files in the order of their paths, their policy, pages of codes.
 fn table(docs: &Path, built: &Path) -> Result<String> {
     let mut text = String::from("pub static FILES: &[File] = &[\n");
     let (mut scripts, mut styles) = (BTreeSet::new(), BTreeSet::new());
@@ -66,13 +66,19 @@ fn table(docs: &Path, built: &Path) -> Result<String> {
         "];\npub static POLICY: &str = {:?};",
         policy(&scripts, &styles)
     )?;
-    text.push_str("static ERROR_PAGES: &[(&str, &str)] = &[\n");
+    // The compiler refuses a code without a page, and a page without a code.
+    text.push_str("const fn page_of(code: Code) -> &'static str {\n    match code {\n");
     for (name, path) in files(&docs.join("errors"))? {
-        let code = name.trim_end_matches(".md");
-        writeln!(text, "    ({code:?}, include_str!({path:?})),")?;
+        let variant: String = name.trim_end_matches(".md").split('_').map(capitalised).collect();
+        writeln!(text, "        Code::{variant} => include_str!({path:?}),")?;
     }
-    text.push_str("];\n");
+    text.push_str("    }\n}\n");
     Ok(text)
+}
+
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(1);
+    first.to_ascii_uppercase() + rest
 }
 
 /// What browsers may do with the files: load from this port alone, and nothing inline but what mdBook's template has. Only

@@ -36,6 +36,7 @@ use http::{Extensions, HeaderMap, Method};
 
 use super::api_error::{ApiError, ApiResult};
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_config::{Oidc, Role, Token};
 use hapax_listen::Peer;
 
@@ -153,7 +154,8 @@ impl Access {
             None
         };
         session.map(|opened| opened.caller).ok_or_else(|| {
-            ApiError::unauthorized(
+            ApiError::new(
+                Code::Unauthorized,
                 "send `Authorization: Bearer TOKEN` with server.admin_token's value, or a token of [[server.tokens]]",
             )
         })
@@ -227,7 +229,7 @@ mod tests {
         async fn ask(&self, method: &Method, pairs: &[(&'static str, &str)]) -> String {
             match self.ask_from(HERE, method, &headers(pairs)).await {
                 Ok(caller) => caller.actor.name,
-                Err(fault) => fault.code().to_owned(),
+                Err(fault) => fault.code().to_string(),
             }
         }
 
@@ -342,8 +344,11 @@ mod tests {
         for token in ["operator", "right"] {
             assert_eq!(may(token, Method::POST, pause).await, Ok(()));
         }
-        assert_eq!(may("reader", Method::POST, pause).await, Err("role_too_low"));
-        assert_eq!(may("operator", Method::DELETE, forget).await, Err("role_too_low"));
+        assert_eq!(may("reader", Method::POST, pause).await, Err(Code::RoleTooLow));
+        assert_eq!(
+            may("operator", Method::DELETE, forget).await,
+            Err(Code::RoleTooLow)
+        );
         assert_eq!(may("right", Method::DELETE, forget).await, Ok(()));
     }
 

@@ -6,11 +6,12 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
-use super::api_error::{ApiError, ApiResult, Missing};
+use super::api_error::{ApiError, ApiResult};
 use super::extract::JsonBody;
 use super::state::AdminState;
 use hapax_alerts::{Alert, Tested};
 use hapax_api::alert::About;
+use hapax_api::problem::Code;
 use hapax_api::views::{
     AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
 };
@@ -36,7 +37,7 @@ pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<AlertsView
 #[utoipa::path(post, path = "/alerts/test", operation_id = "testAlerts", tag = "stats",
     request_body = Wanted,
     responses((status = 200, description = "The result for each receiver.", body = AlertTestView)),
-    extensions(("x-problems" = json!(["malformed_body", "body_too_large", "unknown_receiver"])))
+    extensions(("x-problems" = json!([Code::MalformedBody, Code::BodyTooLarge, Code::UnknownReceiver])))
 )]
 pub(super) async fn test(
     Narrowed(state): Narrowed,
@@ -98,7 +99,7 @@ async fn tested(state: &AdminState, receiver: Option<&str>, who: &Actor) -> ApiR
         return Ok(AlertTestView::default());
     };
     let results = alerts.test(receiver).await;
-    let results = results.map_err(|unknown| ApiError::not_found(Missing::Receiver, unknown.to_string()))?;
+    let results = results.map_err(|unknown| ApiError::new(Code::UnknownReceiver, unknown.to_string()))?;
     let entry = who.entry("alerts.test", receiver.unwrap_or("all receivers"), "");
     state.engine.record(entry).await?;
     Ok(AlertTestView {

@@ -9,6 +9,7 @@ use super::access::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::{QueryParams, cursor, cursor_text, limit};
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{AuditBreakView, AuditPageView, AuditVerifiedView, AuditView};
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -27,7 +28,7 @@ pub(super) struct PageParameters {
 #[utoipa::path(get, path = "/audit", operation_id = "listAudit", tag = "audit",
     params(PageParameters),
     responses((status = 200, description = "A page of the audit trail.", body = AuditPageView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn list(
     Narrowed(state): Narrowed,
@@ -53,7 +54,7 @@ pub(super) struct VerifyParameters {
 #[utoipa::path(get, path = "/audit/verify", operation_id = "verifyAudit", tag = "audit",
     params(VerifyParameters),
     responses((status = 200, description = "The result of the verification.", body = AuditVerifiedView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn verify(
     Narrowed(state): Narrowed,

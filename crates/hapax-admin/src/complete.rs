@@ -13,6 +13,7 @@ use super::events;
 use super::extract::{PAGE_MAX, QueryParams};
 use super::filter;
 use super::state::{AdminState, Settings};
+use hapax_api::problem::Code;
 use hapax_api::query::{self, Known, QUERY_BYTES_MAX, Suggestion};
 use hapax_api::views::{CompletionView, SuggestionView};
 
@@ -29,7 +30,7 @@ pub(crate) struct Typed {
 #[utoipa::path(get, path = "/query/complete", operation_id = "completeQuery", tag = "queries",
     params(Typed),
     responses((status = 200, description = "Suggestions for the last term.", body = CompletionView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn complete(
     Narrowed(state): Narrowed,

@@ -6,12 +6,13 @@ use hapax_core::store::{Actor, ConflictingBody};
 use hapax_core::{BodyHash, EventId};
 
 use super::access::{Caller, Narrowed};
-use super::api_error::{ApiError, ApiResult, Missing};
+use super::api_error::{ApiError, ApiResult};
 use super::diff;
 use super::events::{self, raw};
 use super::extract::{PathParams, body_hash, event_id};
 use super::sight;
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{DiffView, ReleasedView};
 use hapax_config::Role;
 use hapax_telemetry::lines;
@@ -20,7 +21,7 @@ use hapax_telemetry::lines;
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the conflicting body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
-    extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::ConflictNotFound])))
 )]
 pub(super) async fn payload(
     Narrowed(state): Narrowed,
@@ -38,7 +39,7 @@ pub(super) async fn payload(
 #[utoipa::path(post, path = "/events/{id}/conflicts/{hash}/release", operation_id = "releaseConflict", tag = "events",
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the conflicting body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The new event.", body = ReleasedView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found", "unknown_source", "rate_limited"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::ConflictNotFound, Code::UnknownSource, Code::RateLimited])))
 )]
 pub(super) async fn release(
     Narrowed(state): Narrowed,
@@ -53,7 +54,7 @@ pub(super) async fn release(
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"),
         ("hash" = String, Path, description = "SHA-256 of the conflicting body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The differences.", body = DiffView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "conflict_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::EventNotFound, Code::ConflictNotFound])))
 )]
 pub(super) async fn compare(
     Narrowed(state): Narrowed,
@@ -104,5 +105,5 @@ async fn find(state: &AdminState, first: EventId, raw_hash: BodyHash) -> ApiResu
 
 fn missing(id: &str, hash: &str) -> ApiError {
     let detail = format!("event {id} has no conflict with hash {hash}; `hapax events show {id}` lists them");
-    ApiError::not_found(Missing::Conflict, detail)
+    ApiError::new(Code::ConflictNotFound, detail)
 }

@@ -20,6 +20,7 @@ use super::events;
 use super::extract::{JsonBody, PAGE_MAX, QueryParams, cursor, cursor_text, limit};
 use super::show::{self, Names};
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{DeadGroupsView, DeliveriesView, DisposedView};
 
 /// Maximum number of deliveries named in one request.
@@ -101,7 +102,7 @@ struct Query {
 #[utoipa::path(get, path = "/deliveries", operation_id = "listDeliveries", tag = "deliveries",
     params(ListParameters),
     responses((status = 200, description = "A page of deliveries.", body = DeliveriesView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn list(
     Narrowed(state): Narrowed,
@@ -160,7 +161,7 @@ pub async fn dead_groups(state: &AdminState) -> ApiResult<DeadGroupsView> {
 #[utoipa::path(post, path = "/deliveries/discard", operation_id = "discardDeliveries", tag = "deliveries",
     request_body = Choice,
     responses((status = 200, description = "The number of deliveries that changed.", body = DisposedView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge, Code::EventNotFound])))
 )]
 pub(super) async fn discard(
     Narrowed(state): Narrowed,
@@ -176,7 +177,7 @@ pub(super) async fn discard(
 #[utoipa::path(post, path = "/deliveries/restore", operation_id = "restoreDeliveries", tag = "deliveries",
     request_body = Choice,
     responses((status = 200, description = "The number of deliveries that changed.", body = DisposedView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge, Code::EventNotFound])))
 )]
 pub(super) async fn restore(
     Narrowed(state): Narrowed,

@@ -12,6 +12,7 @@ use super::extract::{JsonBody, PathParams};
 use super::replays::check_why;
 use super::show;
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{DestinationView, DestinationsView, PauseView, ResumedView};
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -35,7 +36,7 @@ pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<Destinatio
     params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
     request_body = Reason,
     responses((status = 200, description = "The destination is paused.", body = PauseView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge, Code::UnknownDestination])))
 )]
 pub(super) async fn pause(
     Narrowed(state): Narrowed,
@@ -50,7 +51,7 @@ pub(super) async fn pause(
 #[utoipa::path(post, path = "/destinations/{name}/resume", operation_id = "resumeDestination", tag = "destinations",
     params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
     responses((status = 200, description = "The destination was resumed.", body = ResumedView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "unknown_destination"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::UnknownDestination])))
 )]
 pub(super) async fn resume(
     Narrowed(state): Narrowed,

@@ -19,6 +19,7 @@ use super::api_error::ApiResult;
 use super::extract::QueryParams;
 use super::state::{AdminState, Settings};
 use super::traffic::{percentiles, rows, slots};
+use hapax_api::problem::Code;
 use hapax_api::views::{DuplicateStatsView, SourceDuplicatesView};
 use top::Top;
 
@@ -44,7 +45,7 @@ pub(super) struct DuplicateParameters {
 #[utoipa::path(get, path = "/stats/duplicates", operation_id = "getDuplicateStats", tag = "stats",
     params(DuplicateParameters),
     responses((status = 200, description = "The duplicates of each source.", body = DuplicateStatsView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::UnknownSource])))
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,

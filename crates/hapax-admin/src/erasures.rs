@@ -10,6 +10,7 @@ use super::api_error::{ApiError, ApiResult};
 use super::extract::JsonBody;
 use super::filter::{self, search_cursor, search_cursor_text};
 use super::show;
+use hapax_api::problem::Code;
 use hapax_api::query;
 use hapax_api::views::ErasureView;
 
@@ -36,7 +37,7 @@ pub(super) struct Erase {
 #[utoipa::path(post, path = "/erasures", operation_id = "eraseEvents", tag = "events",
     request_body = Erase,
     responses((status = 200, description = "The result of the erasure.", body = ErasureView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge])))
 )]
 pub(super) async fn erase(
     Narrowed(state): Narrowed,

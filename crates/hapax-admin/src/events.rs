@@ -10,13 +10,14 @@ use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 use super::access::{Caller, Narrowed};
-use super::api_error::{ApiError, ApiResult, Missing};
+use super::api_error::{ApiError, ApiResult};
 use super::extract::{PathParams, QueryParams, event_id};
 use super::facts;
 use super::filter::{EventListParameters, search_cursor_text};
 use super::show;
 use super::sight::{self, VisibleRecord};
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{EventPageView, EventView};
 use hapax_config::Role;
 
@@ -30,7 +31,7 @@ const PAGES_MAX: usize = 8;
 #[utoipa::path(get, path = "/events", operation_id = "listEvents", tag = "events",
     params(EventListParameters),
     responses((status = 200, description = "A page of events.", body = EventPageView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn list(
     Narrowed(state): Narrowed,
@@ -48,7 +49,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/events/{id}", operation_id = "getEvent", tag = "events",
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid")),
     responses((status = 200, description = "The event.", body = EventView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::EventNotFound])))
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,
@@ -65,7 +66,7 @@ pub(super) async fn show(
 #[utoipa::path(get, path = "/events/{id}/payload", operation_id = "getEventPayload", tag = "events",
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid")),
     responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
-    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::EventNotFound])))
 )]
 pub(super) async fn payload(
     Narrowed(state): Narrowed,
@@ -136,7 +137,7 @@ pub async fn visible(state: &AdminState, role: Role, id: EventId) -> ApiResult<V
 pub(crate) async fn record(state: &AdminState, id: EventId) -> ApiResult<EventRecord> {
     let record = state.engine.store().get(id).await?;
     let record = record.filter(|record| state.visible.sees(record.event.source.as_str()));
-    record.ok_or_else(|| ApiError::not_found(Missing::Event, show::no_event(id)))
+    record.ok_or_else(|| ApiError::new(Code::EventNotFound, show::no_event(id)))
 }
 
 /// Whether the caller sees an event.
@@ -150,7 +151,7 @@ pub async fn check_visible(state: &AdminState, id: EventId) -> ApiResult<()> {
     if state.visible.is_all() || is_visible(state, id).await? {
         return Ok(());
     }
-    Err(ApiError::not_found(Missing::Event, show::no_event(id)))
+    Err(ApiError::new(Code::EventNotFound, show::no_event(id)))
 }
 
 /// A body as it arrived. The provider controls its bytes and its content type: a browser must neither guess another

@@ -10,6 +10,7 @@ use super::api_error::ApiResult;
 use super::events;
 use super::export::{self, ExportFormat};
 use super::extract::{PathParams, QueryParams, event_id};
+use hapax_api::problem::Code;
 use hapax_config::Role;
 
 /// The format of the export.
@@ -30,7 +31,7 @@ pub(super) struct ExportParams {
 #[utoipa::path(get, path = "/events/{id}/export", operation_id = "exportEvent", tag = "events",
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid"), ExportParams),
     responses((status = 200, description = "The exported program.", content_type = "text/plain", body = String)),
-    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "role_too_low"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::EventNotFound, Code::RoleTooLow])))
 )]
 pub(crate) async fn export(
     Narrowed(state): Narrowed,

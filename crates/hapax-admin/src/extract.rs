@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::api_error::{ApiError, ApiResult};
+use hapax_api::problem::Code;
 
 /// Maximum size of a body on the admin port.
 pub(crate) const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -70,7 +71,8 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for JsonBody<
 /// Parses a JSON object. Serde would also accept an array of the fields in order, so that is refused here.
 fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(ApiError::malformed_body(
+        return Err(ApiError::new(
+            Code::MalformedBody,
             "the body has to be a JSON object, such as {}",
         ));
     }
@@ -79,7 +81,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
         let whole = serde_json::from_slice(body).map(whole_numbers);
         whole
             .and_then(serde_json::from_value)
-            .map_err(|_| ApiError::malformed_body(error.to_string()))
+            .map_err(|_| ApiError::new(Code::MalformedBody, error.to_string()))
     })
 }
 
@@ -106,7 +108,7 @@ fn unreadable(rejection: &BytesRejection) -> ApiError {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
         return ApiError::body_too_large(BODY_BYTES_MAX);
     }
-    ApiError::malformed_body(rejection.body_text())
+    ApiError::new(Code::MalformedBody, rejection.body_text())
 }
 
 pub fn limit(asked: Option<u32>) -> ApiResult<u32> {

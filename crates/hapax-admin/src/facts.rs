@@ -123,8 +123,8 @@ fn proven(scheme: Option<&str>, arrived_after_ms: Option<i64>, secret_number: Op
 pub fn refusal(refusal: Refusal) -> RefusalView {
     RefusalView {
         at: refusal.at,
-        status: refusal.status,
-        code: refusal.code.to_owned(),
+        status: refusal.code.status(),
+        code: refusal.code.to_string(),
         detail: refusal.detail,
         likely: refusal.likely,
     }

@@ -5,16 +5,17 @@ use hapax_core::Identity;
 use hapax_core::store::{Actor, Forgotten};
 
 use super::access::{Caller, Narrowed};
-use super::api_error::{ApiError, ApiResult, Missing};
+use super::api_error::{ApiError, ApiResult};
 use super::extract::PathParams;
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{ForgottenView, LedgerView};
 
 /// Shows what the ledger knows about an id: when it was first seen, when it expires, and its duplicates.
 #[utoipa::path(get, path = "/ledger/{source}/{*event_id}", operation_id = "getLedgerEntry", tag = "ledger",
     params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The provider's id, percent-encoded; it may contain slashes.", min_length = 1)),
     responses((status = 200, description = "The ledger entry.", body = LedgerView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::UnknownSource, Code::LedgerEntryNotFound])))
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,
@@ -29,7 +30,7 @@ pub(super) async fn show(
 #[utoipa::path(delete, path = "/ledger/{source}/{*event_id}", operation_id = "forgetLedgerEntry", tag = "ledger",
     params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The provider's id, percent-encoded; it may contain slashes.", min_length = 1)),
     responses((status = 200, description = "The id was forgotten.", body = ForgottenView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "deliveries_unfinished"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::UnknownSource, Code::LedgerEntryNotFound, Code::DeliveriesUnfinished])))
 )]
 pub(super) async fn forget(
     Narrowed(state): Narrowed,
@@ -76,11 +77,14 @@ pub async fn forgotten(
             event_id: identity.event_id,
             next_generation: next.0,
         }),
-        Forgotten::Unfinished => Err(ApiError::deliveries_unfinished(format!(
-            "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
+        Forgotten::Unfinished => Err(ApiError::new(
+            Code::DeliveriesUnfinished,
+            format!(
+                "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
              until they are, or discard them once they are dead",
-            identity.event_id
-        ))),
+                identity.event_id
+            ),
+        )),
         Forgotten::NotFound => Err(unknown(&source, &identity)),
     }
 }
@@ -95,5 +99,5 @@ fn unknown(source: &str, identity: &Identity) -> ApiError {
         "the ledger of `{source}` does not know `{}`: it never came, was forgotten, or is older than the ledger_window",
         identity.event_id
     );
-    ApiError::not_found(Missing::LedgerEntry, detail)
+    ApiError::new(Code::LedgerEntryNotFound, detail)
 }

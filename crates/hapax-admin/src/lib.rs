@@ -58,8 +58,9 @@ pub use access::{Access, IdentityProvider};
 pub use readiness::Readiness;
 pub use state::{AdminState, DestinationSettings, Settings};
 
-use api_error::{ApiError, Missing};
+use api_error::ApiError;
 use extract::BODY_BYTES_MAX;
+use hapax_api::problem::Code;
 use hapax_api::renamed::{Kind, hint};
 use hapax_telemetry::Format;
 use strict::strict;
@@ -167,8 +168,8 @@ async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Respons
 async fn unknown_path(request: Request) -> ApiError {
     let path = request.uri().path();
     let renamed: String = path.split('/').map(|part| hint(Kind::Path, part)).collect();
-    ApiError::not_found(
-        Missing::Path,
+    ApiError::new(
+        Code::UnknownPath,
         format!("there is nothing at `{path}`{renamed}; docs/reference/api.md lists every path"),
     )
 }

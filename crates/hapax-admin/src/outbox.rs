@@ -7,9 +7,10 @@ use futures_util::future::join_all;
 use hapax_core::store::Actor;
 
 use super::access::{Caller, Narrowed};
-use super::api_error::{ApiError, ApiResult, Missing};
+use super::api_error::{ApiError, ApiResult};
 use super::extract::PathParams;
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 use hapax_config::Outbox;
 use hapax_delivery::outbox::{Counts, RefusedRow, Table, TableError, full_name};
@@ -36,7 +37,7 @@ pub async fn all(state: &AdminState) -> OutboxesView {
 #[utoipa::path(post, path = "/outbox/{name}/{id}/retry", operation_id = "retryOutboxRow", tag = "outbox",
     params(("name" = String, Path, description = "The outbox's name.", min_length = 1), ("id" = i64, Path, description = "The row's id.")),
     responses((status = 200, description = "The row will be retried.", body = OutboxRetriedView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "outbox_row_not_found", "outbox_unavailable"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::OutboxRowNotFound, Code::OutboxUnavailable])))
 )]
 pub(super) async fn retry(
     Narrowed(state): Narrowed,
@@ -52,7 +53,7 @@ pub async fn retried(state: &AdminState, name: String, id: i64, who: &Actor) -> 
         let detail = format!(
             "the outbox `{name}` has no refused row {id}; `hapax outbox list` shows the outboxes and their refused rows"
         );
-        ApiError::not_found(Missing::OutboxRow, detail)
+        ApiError::new(Code::OutboxRowNotFound, detail)
     };
     let found = tables(state).into_iter().find(|(outbox, _)| outbox.name == name);
     let (_, table) = found.ok_or_else(missing)?;
@@ -72,7 +73,7 @@ fn tables(state: &AdminState) -> Vec<(Outbox, Arc<dyn Table>)> {
 }
 
 fn unavailable(error: &TableError) -> ApiError {
-    ApiError::outbox_unavailable(error.to_string())
+    ApiError::new(Code::OutboxUnavailable, error.to_string())
 }
 
 fn view(outbox: &Outbox, counted: Result<Counts, TableError>) -> OutboxView {

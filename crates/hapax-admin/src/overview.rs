@@ -12,6 +12,7 @@ use super::api_error::ApiResult;
 use super::extract::QueryParams;
 use super::state::AdminState;
 use super::{destinations, stats, traffic};
+use hapax_api::problem::Code;
 use hapax_api::views::{OutboxHealthView, OverviewView};
 use hapax_delivery::outbox::{Health, full_name};
 
@@ -29,7 +30,7 @@ pub(super) struct OverviewParameters {
 #[utoipa::path(get, path = "/overview", operation_id = "getOverview", tag = "stats",
     params(OverviewParameters),
     responses((status = 200, description = "The overview.", body = OverviewView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,

@@ -13,6 +13,7 @@ use super::access::{Caller, Narrowed};
 use super::api_error::{ApiError, ApiResult};
 use super::extract::{JsonBody, PathParams};
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::views::{RegistrationView, SourceView};
 
 /// Default duration of a registration.
@@ -36,7 +37,7 @@ pub(super) struct Wanted {
     params(("name" = String, Path, description = "The source's name.", min_length = 1)),
     request_body = Wanted,
     responses((status = 200, description = "The registration is open.", body = RegistrationView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source", "no_registration"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge, Code::UnknownSource, Code::NoRegistration])))
 )]
 pub(super) async fn open(
     Narrowed(state): Narrowed,
@@ -80,8 +81,11 @@ fn check(source: &SourceView) -> ApiResult<()> {
     if provider.is_some_and(|provider| provider.handshakes.contains(&Handshake::AsanaSecret)) {
         return Ok(());
     }
-    Err(ApiError::no_registration(format!(
-        "the sender of `{}` hands over no secret; its secrets are those of the configuration",
-        source.name
-    )))
+    Err(ApiError::new(
+        Code::NoRegistration,
+        format!(
+            "the sender of `{}` hands over no secret; its secrets are those of the configuration",
+            source.name
+        ),
+    ))
 }

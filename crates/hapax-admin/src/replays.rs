@@ -15,13 +15,14 @@ use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
-use super::api_error::{ApiError, ApiResult, Missing};
+use super::api_error::{ApiError, ApiResult};
 use super::audit::PageParameters;
 use super::events;
 use super::extract::{JsonBody, PathParams, QueryParams, cursor, cursor_text, event_id, limit};
 use super::filter;
 use super::show;
 use super::state::{AdminState, Settings};
+use hapax_api::problem::Code;
 use hapax_api::views::{ReplayJobView, ReplayPreviewView, ReplayedView, ReplaysView};
 use hapax_telemetry::lines;
 
@@ -111,7 +112,7 @@ impl<'de> Visitor<'de> for WhichVisitor {
     params(("id" = String, Path, description = "The Hapax id of the event.", format = "uuid")),
     request_body = ReplayOne,
     responses((status = 200, description = "The result of the replay.", body = ReplayedView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "deliveries_unfinished", "nothing_to_replay"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge, Code::EventNotFound, Code::UnknownDestination, Code::DeliveriesUnfinished, Code::NothingToReplay])))
 )]
 pub(super) async fn replay_one(
     Narrowed(state): Narrowed,
@@ -153,17 +154,25 @@ pub async fn replayed(
                 left_alone: left_alone.iter().map(ToString::to_string).collect(),
             })
         }
-        Replayed::Unfinished => Err(ApiError::deliveries_unfinished(format!(
-            "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
+        Replayed::Unfinished => Err(ApiError::new(
+            Code::DeliveriesUnfinished,
+            format!(
+                "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"
-        ))),
-        Replayed::Nothing if record.status == EventStatus::Held => Err(ApiError::nothing_to_replay(format!(
-            "the event is held, because its body came before under another id; `hapax replay {event} --mode held` \
+            ),
+        )),
+        Replayed::Nothing if record.status == EventStatus::Held => Err(ApiError::new(
+            Code::NothingToReplay,
+            format!(
+                "the event is held, because its body came before under another id; `hapax replay {event} --mode held` \
                  releases it, `hapax dead discard {event}` discards it"
-        ))),
-        Replayed::Nothing if left_alone.is_empty() => Err(ApiError::nothing_to_replay(nothing(mode))),
-        Replayed::Nothing => Err(ApiError::nothing_to_replay(too_late(&left_alone))),
-        Replayed::NotFound => Err(ApiError::not_found(Missing::Event, show::no_event(event))),
+            ),
+        )),
+        Replayed::Nothing if left_alone.is_empty() => {
+            Err(ApiError::new(Code::NothingToReplay, nothing(mode)))
+        }
+        Replayed::Nothing => Err(ApiError::new(Code::NothingToReplay, too_late(&left_alone))),
+        Replayed::NotFound => Err(ApiError::new(Code::EventNotFound, show::no_event(event))),
     }
 }
 
@@ -174,7 +183,7 @@ pub async fn replayed(
 #[utoipa::path(post, path = "/replays", operation_id = "startReplay", tag = "replays",
     request_body = ReplayMany,
     responses((status = 200, description = "With `dry_run`: a preview of the replay.", body = ReplayPreviewView), (status = 202, description = "The replay was started; `Location` is its path.", body = ReplayJobView, headers(("location" = String, description = "The path of the replay.")))),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge, Code::UnknownDestination])))
 )]
 pub(super) async fn start(
     Narrowed(state): Narrowed,
@@ -195,7 +204,7 @@ pub(super) async fn start(
 #[utoipa::path(get, path = "/replays", operation_id = "listReplays", tag = "replays",
     params(PageParameters),
     responses((status = 200, description = "A page of replays.", body = ReplaysView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn list(
     Narrowed(state): Narrowed,
@@ -209,7 +218,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/replays/{id}", operation_id = "getReplay", tag = "replays",
     params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
     responses((status = 200, description = "The replay.", body = ReplayJobView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::ReplayNotFound])))
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,
@@ -224,7 +233,7 @@ pub(super) async fn show(
 #[utoipa::path(delete, path = "/replays/{id}", operation_id = "cancelReplay", tag = "replays",
     params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
     responses((status = 200, description = "The cancelled replay.", body = ReplayJobView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found", "replay_finished"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::ReplayNotFound, Code::ReplayFinished])))
 )]
 pub(super) async fn cancel(
     Narrowed(state): Narrowed,
@@ -265,15 +274,16 @@ pub async fn cancelled(state: &AdminState, id: ReplayJobId, who: &Actor) -> ApiR
     if state.engine.cancel_replay(id, who).await? {
         return find(state, id).await;
     }
-    Err(ApiError::replay_finished(format!(
-        "replay {id} has finished; there is nothing to cancel"
-    )))
+    Err(ApiError::new(
+        Code::ReplayFinished,
+        format!("replay {id} has finished; there is nothing to cancel"),
+    ))
 }
 
 /// One bulk replay.
 pub async fn find(state: &AdminState, id: ReplayJobId) -> ApiResult<ReplayJobView> {
     let job = state.engine.store().replay_job(id).await?;
-    let missing = || ApiError::not_found(Missing::Replay, format!("there is no replay {id}"));
+    let missing = || ApiError::new(Code::ReplayNotFound, format!("there is no replay {id}"));
     let job = job.filter(|job| is_visible(state, job));
     job.map(|job| show::job(&state.settings.load(), job))
         .ok_or_else(missing)

@@ -8,10 +8,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
-use super::api_error::{ApiError, ApiResult, Missing};
+use super::api_error::{ApiError, ApiResult};
 use super::extract::{JsonBody, PathParams};
 use super::filter;
 use super::state::AdminState;
+use hapax_api::problem::Code;
 use hapax_api::query;
 use hapax_api::views::{DeletedSearchView, SavedSearchView, SavedSearchesView};
 
@@ -40,7 +41,7 @@ pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<SavedSearc
     params(("name" = String, Path, description = "The name of the saved search, 1 to 64 characters.", min_length = 1, max_length = 64, pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f]([^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f])?$")),
     request_body = SavedSearchBody,
     responses((status = 200, description = "The saved search.", body = SavedSearchView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "too_many_saved_searches"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::MalformedBody, Code::BodyTooLarge, Code::TooManySavedSearches])))
 )]
 pub(super) async fn put(
     Narrowed(state): Narrowed,
@@ -55,7 +56,7 @@ pub(super) async fn put(
 #[utoipa::path(delete, path = "/searches/{name}", operation_id = "deleteSavedSearch", tag = "queries",
     params(("name" = String, Path, description = "The name of the saved search, 1 to 64 characters.", min_length = 1, max_length = 64, pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f]([^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f])?$")),
     responses((status = 200, description = "The saved search was deleted.", body = DeletedSearchView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "saved_search_not_found"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::SavedSearchNotFound])))
 )]
 pub(super) async fn delete(
     Narrowed(state): Narrowed,
@@ -117,7 +118,7 @@ pub async fn remove(state: &AdminState, name: String, who: &Actor) -> ApiResult<
     check_name(&name)?;
     if !state.engine.store().delete_saved_search(&name).await? {
         let detail = format!("there is no saved search `{name}`; run `hapax searches list` to see them all");
-        return Err(ApiError::not_found(Missing::SavedSearch, detail));
+        return Err(ApiError::new(Code::SavedSearchNotFound, detail));
     }
     let entry = who.entry("saved_search.delete", name.as_str(), "");
     state.engine.record(entry).await?;

@@ -12,11 +12,12 @@ use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
 use super::access::{Access, Gate, IdentityProvider, VisibleSources};
-use super::api_error::{ApiError, Missing};
+use super::api_error::ApiError;
 use super::readiness::Readiness;
 use super::store_counts::StoreCounts;
 use super::stream::STREAMS_MAX;
 use hapax_alerts::Alerts;
+use hapax_api::problem::Code;
 use hapax_api::views::{DestinationView, SourceView};
 use hapax_config::redact::Redaction;
 use hapax_delivery::outbox::Outboxes;
@@ -174,7 +175,10 @@ impl Settings {
             .find(|source| source.name == name)
             .ok_or_else(|| {
                 let known = known_names(self.sources.iter().map(|source| source.name.as_str()));
-                ApiError::not_found(Missing::Source, format!("there is no source `{name}`; {known}"))
+                ApiError::new(
+                    Code::UnknownSource,
+                    format!("there is no source `{name}`; {known}"),
+                )
             })
     }
 
@@ -187,8 +191,8 @@ impl Settings {
         let found = by_name.or_else(|| self.destinations.iter().find(|one| one.id.as_str() == name));
         found.map(|destination| destination.id.clone()).ok_or_else(|| {
             let known = known_names(self.destinations.iter().map(|one| one.name.as_str()));
-            ApiError::not_found(
-                Missing::Destination,
+            ApiError::new(
+                Code::UnknownDestination,
                 format!("there is no destination `{name}`; {known}"),
             )
         })

@@ -13,6 +13,7 @@ use super::destinations;
 use super::extract::QueryParams;
 use super::state::{AdminState, Settings};
 use super::{ten_minutes, traffic};
+use hapax_api::problem::Code;
 use hapax_api::views::{
     DestinationStatsView, DestinationView, EncryptionView, SourceStatsView, StatsView, StoreView,
 };
@@ -32,7 +33,7 @@ pub(super) struct StatsParameters {
 #[utoipa::path(get, path = "/stats", operation_id = "getStats", tag = "stats",
     params(StatsParameters),
     responses((status = 200, description = "The statistics.", body = StatsView)),
-    extensions(("x-problems" = json!(["invalid_parameter"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter])))
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,

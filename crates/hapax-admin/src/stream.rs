@@ -22,6 +22,7 @@ use super::extract::QueryParams;
 use super::filter;
 use super::readiness::Readiness;
 use super::state::AdminState;
+use hapax_api::problem::Code;
 
 /// Maximum number of concurrent live tails.
 pub(super) const STREAMS_MAX: usize = 64;
@@ -53,7 +54,7 @@ pub(super) struct TailParameters {
 #[utoipa::path(get, path = "/events/stream", operation_id = "streamEvents", tag = "events",
     params(TailParameters),
     responses((status = 200, description = "An open-ended stream of arrivals.", content_type = "text/event-stream", body = String)),
-    extensions(("x-problems" = json!(["invalid_parameter", "too_many_streams"])))
+    extensions(("x-problems" = json!([Code::InvalidParameter, Code::TooManyStreams])))
 )]
 pub(super) async fn tail(
     Narrowed(state): Narrowed,

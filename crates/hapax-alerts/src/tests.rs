@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use hapax_api::alert::State;
+use hapax_api::problem::Code;
 use hapax_config::{self as config, Environment};
 use hapax_outbound::lookup::Lookup;
 use hapax_telemetry::{Refusal, WINDOW};
@@ -121,8 +122,7 @@ impl Process {
     fn goes_wrong(&self) {
         self.metrics.source(&"shop".into()).refused(Refusal {
             at: self.clock.now(),
-            status: 401,
-            code: "signature_invalid",
+            code: Code::SignatureInvalid,
             detail: String::new(),
             likely: None,
         });

@@ -1,8 +1,6 @@
 //! Problem documents (RFC 9457): the one format in which both listeners report errors.
 //!
-//! Every code is stable, and `hapax explain CODE` prints its page of `docs/errors/`.
-
-pub mod codes;
+//! Every [`Code`] is stable, and `hapax explain CODE` prints its page of `docs/errors/`.
 
 use std::time::Duration;
 
@@ -10,10 +8,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 
-use super::json;
-
-/// The beginning of `type`, before the code: a name that stays the same wherever the documentation is.
-pub const TYPE_PREFIX: &str = "urn:hapax:problem:";
+pub use hapax_core::problem::{Code, Port};
 
 /// The media type of a problem document.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -21,9 +16,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// An error as a client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    status: StatusCode,
-    code: &'static str,
-    title: &'static str,
+    code: Code,
     detail: String,
     retry_after: Option<Duration>,
     allow: Option<&'static str>,
@@ -38,17 +31,10 @@ enum Connection {
 }
 
 impl Problem {
-    /// A problem with its stable code, a title that is the same for every occurrence, and the details of this one.
-    pub fn new(
-        status: StatusCode,
-        code: &'static str,
-        title: &'static str,
-        detail: impl Into<String>,
-    ) -> Self {
+    /// A problem with its stable code and the details of this occurrence.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
-            status,
             code,
-            title,
             detail: detail.into(),
             retry_after: None,
             allow: None,
@@ -77,18 +63,14 @@ impl Problem {
         self
     }
 
-    pub const fn status(&self) -> StatusCode {
-        self.status
+    /// The HTTP status of its code.
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// The stable code.
-    pub const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> Code {
         self.code
-    }
-
-    /// The title, which is the same for every occurrence.
-    pub const fn title(&self) -> &'static str {
-        self.title
     }
 
     /// The details of this occurrence.
@@ -98,28 +80,13 @@ impl Problem {
 
     /// The JSON document.
     pub fn document(&self) -> String {
-        let mut text = String::with_capacity(256 + self.detail.len());
-        text.push_str("{\"type\":\"");
-        text.push_str(TYPE_PREFIX);
-        text.push_str(self.code);
-        text.push_str("\",\"title\":");
-        json::push_string(&mut text, self.title);
-        text.push_str(",\"status\":");
-        text.push_str(self.status.as_str());
-        text.push_str(",\"detail\":");
-        json::push_string(&mut text, &self.detail);
-        text.push_str(",\"code\":");
-        json::push_string(&mut text, self.code);
-        text.push_str(",\"explain\":\"hapax explain ");
-        text.push_str(self.code);
-        text.push_str("\"}");
-        text
+        self.code.document(&self.detail)
     }
 
     /// The complete response, for any body type that can be made from bytes.
     pub fn into_response<B: From<Bytes>>(self) -> Response<B> {
         let mut response = Response::new(B::from(Bytes::from(self.document())));
-        *response.status_mut() = self.status;
+        *response.status_mut() = self.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
         if let Some(wait) = self.retry_after {
@@ -150,15 +117,13 @@ mod tests {
 
     #[test]
     fn a_problem_is_a_document_with_its_code_and_how_to_read_more() {
-        let problem = Problem::new(
-            StatusCode::NOT_FOUND,
-            "unknown_source",
-            "Unknown source",
-            "no \"x\"\n",
-        );
+        let problem = Problem::new(Code::UnknownSource, "no \"x\"\n");
         let document: serde_json::Value = serde_json::from_str(&problem.document()).unwrap();
         assert_eq!(document["code"], "unknown_source");
-        assert_eq!(document["status"], 404);
+        assert_eq!(
+            (&document["status"], &document["title"]),
+            (&404.into(), &"Unknown source".into())
+        );
         assert_eq!(document["detail"], "no \"x\"\n");
         assert_eq!(document["type"], "urn:hapax:problem:unknown_source");
         assert_eq!(document["explain"], "hapax explain unknown_source");

@@ -1,5 +1,7 @@
 //! Names from earlier versions. None of them works any longer: every error that refuses one says the new name.
 
+use super::problem::Code;
+
 /// Where a name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -37,10 +39,10 @@ pub const RENAMED: &[(Kind, &str, &str)] = &[
         "on_conflict = \"quarantine\"",
         "on_conflict = \"keep\"",
     ),
-    (Kind::Code, "replay_over", "replay_finished"),
-    (Kind::Code, "too_many_views", "too_many_saved_searches"),
-    (Kind::Code, "view_not_found", "saved_search_not_found"),
-    (Kind::Code, "work_unfinished", "deliveries_unfinished"),
+    (Kind::Code, "replay_over", Code::ReplayFinished.as_str()),
+    (Kind::Code, "too_many_views", Code::TooManySavedSearches.as_str()),
+    (Kind::Code, "view_not_found", Code::SavedSearchNotFound.as_str()),
+    (Kind::Code, "work_unfinished", Code::DeliveriesUnfinished.as_str()),
 ];
 
 /// The current name for a name from an earlier version.

@@ -13,6 +13,7 @@ pub mod hash;
 pub mod headers;
 pub mod identity;
 pub mod name;
+pub mod problem;
 pub mod random;
 pub mod retry;
 pub mod secret;

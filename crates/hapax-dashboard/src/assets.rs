@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, StatusCode, Uri};
 
-use hapax_admin::api_error::{ApiError, Missing};
+use hapax_admin::api_error::ApiError;
+use hapax_api::problem::Code;
 
 /// The style sheet.
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
@@ -55,7 +56,7 @@ impl Asset {
 pub(super) async fn serve(Path(name): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
     let all: [&Asset; 3] = [&STYLE, &SCRIPT, &ICON];
     let Some(asset) = all.into_iter().find(|asset| asset.name == name) else {
-        return ApiError::not_found(Missing::Path, format!("there is no asset `{name}`")).into_response();
+        return ApiError::new(Code::UnknownPath, format!("there is no asset `{name}`")).into_response();
     };
     let tag = format!("\"{}\"", asset.version);
     let is_pinned = uri.query() == Some(&format!("v={}", asset.version));

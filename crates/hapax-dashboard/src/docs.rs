@@ -8,7 +8,8 @@ use http::header::{
 };
 use http::{HeaderMap, StatusCode};
 
-use hapax_admin::api_error::{ApiError, Missing};
+use hapax_admin::api_error::ApiError;
+use hapax_api::problem::Code;
 
 /// `GET /docs`: the links of a page count from its folder.
 pub(super) async fn folder() -> Redirect {
@@ -27,7 +28,7 @@ pub(super) async fn serve(Path(path): Path<String>, headers: HeaderMap) -> Respo
 
 fn answer(path: &str, headers: &HeaderMap) -> Response {
     let Some(file) = hapax_docs::file(path) else {
-        return ApiError::not_found(Missing::Path, format!("there is no page `{path}`")).into_response();
+        return ApiError::new(Code::UnknownPath, format!("there is no page `{path}`")).into_response();
     };
     let head = [
         (CACHE_CONTROL, "no-cache"),

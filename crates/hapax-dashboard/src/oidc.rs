@@ -17,7 +17,8 @@ use super::next::local;
 use super::theme::Theme;
 use hapax_admin::AdminState;
 use hapax_admin::access::{ATTEMPT_LIFE_SECONDS, Attempt, IdentityProvider, Returned, cookie};
-use hapax_admin::api_error::{ApiError, ApiResult, Missing};
+use hapax_admin::api_error::{ApiError, ApiResult};
+use hapax_api::problem::Code;
 use hapax_config::Oidc;
 
 #[derive(Debug, Default, Deserialize)]
@@ -79,8 +80,8 @@ fn configured(state: &AdminState) -> ApiResult<(Arc<Oidc>, Arc<IdentityProvider>
     let settings = state.settings.load();
     let oidc = settings.access.oidc().cloned();
     oidc.zip(state.identity_provider.clone()).ok_or_else(|| {
-        ApiError::not_found(
-            Missing::Path,
+        ApiError::new(
+            Code::UnknownPath,
             "there is no identity provider; set [server.oidc] to sign in with one",
         )
     })

@@ -34,9 +34,10 @@ fn in_words(viewer: Option<&Viewer>, response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>() else {
         return response;
     };
+    let title = problem.code().title();
     let page = match viewer {
-        Some(viewer) => frame::page(viewer, Here::None, problem.title(), explained(problem)),
-        None => frame::bare(super::theme::Theme::Auto, problem.title(), &explained(problem)),
+        Some(viewer) => frame::page(viewer, Here::None, title, explained(problem)),
+        None => frame::bare(super::theme::Theme::Auto, title, &explained(problem)),
     };
     // The headers of the error, such as `Retry-After`, still apply.
     let (mut head, _) = response.into_parts();

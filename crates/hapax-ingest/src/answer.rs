@@ -131,6 +131,7 @@ fn response(status: StatusCode, text: String) -> Response<Full<Bytes>> {
 
 #[cfg(test)]
 mod tests {
+    use hapax_api::problem::Code;
     use hapax_core::{EventId, Timestamp};
     use http_body_util::BodyExt as _;
 
@@ -212,7 +213,7 @@ mod tests {
         let answer = dressed(one(&new, AckStatus::Accepted), &rule);
         assert_eq!((answer.status().as_u16(), answer.headers().len()), (200, 0));
         assert_eq!(text(answer).await, "");
-        let problem = || Problem::new(StatusCode::UNAUTHORIZED, "signature_invalid", "t", "d");
+        let problem = || Problem::new(Code::SignatureInvalid, "d");
         let answer = refused(problem(), &rule);
         assert_eq!(answer.status().as_u16(), 498);
         assert_eq!(text(answer).await, "");

@@ -15,6 +15,7 @@ use http::request::Parts;
 use parking_lot::Mutex;
 
 use super::source::Sources;
+use hapax_api::problem::Code;
 use hapax_telemetry::SourceMeter;
 
 /// The minimum time between two diagnoses.
@@ -51,7 +52,7 @@ pub(super) struct Case {
     pub(super) head: Parts,
     pub(super) body: Bytes,
     pub(super) received_at: Timestamp,
-    pub(super) code: &'static str,
+    pub(super) code: Code,
 }
 
 impl Case {
@@ -62,7 +63,7 @@ impl Case {
                 self.meter.explain(self.received_at, likely.to_string());
                 tracing::warn!(
                     source = %self.source,
-                    code = self.code,
+                    code = self.code.as_str(),
                     likely = %likely,
                     "request refused for a reason that is known"
                 );

@@ -44,7 +44,7 @@ use hapax_telemetry::{Metrics, Refusal, Tracer};
 use body::Reading;
 use budget::{Budget, Share};
 use deadline::Deadline;
-use hapax_api::problem::Problem;
+use hapax_api::problem::{Code, Problem};
 pub use hapax_config::limits::ingest::Limits;
 use hapax_listen::{Peer, RequestBody};
 use keys::KeyFetcher;
@@ -400,7 +400,7 @@ impl Inner {
     /// counted.
     fn note_stranger(&self, problem: &Problem) {
         self.metrics.rejected(UNKNOWN_SOURCE, problem.code());
-        if problem.code() == refused::UNKNOWN_SOURCE_CODE {
+        if problem.code() == Code::UnknownSource {
             self.metrics.strange(refusal(problem, self.clock.now()));
         }
     }
@@ -418,7 +418,7 @@ fn log(source: &Source, problem: &Problem) {
     tracing::info!(
         source = %source.name,
         status = problem.status().as_u16(),
-        code = problem.code(),
+        code = problem.code().as_str(),
         detail = problem.detail(),
         "request refused"
     );
@@ -427,7 +427,6 @@ fn log(source: &Source, problem: &Problem) {
 fn refusal(problem: &Problem, received_at: Timestamp) -> Refusal {
     Refusal {
         at: received_at,
-        status: problem.status().as_u16(),
         code: problem.code(),
         detail: problem.detail().to_owned(),
         likely: None,

@@ -1,19 +1,16 @@
-//! Maps refusals to problem documents: the only place where the ingest port's error codes are defined.
+//! Maps refusals to problem documents: the only place where the ingest port chooses its error codes.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use hapax::answer::{HANDLER_FAILED, IN_FLIGHT, Kind, STORE_UNAVAILABLE};
+use hapax::answer::code_of;
 use hapax_engine::Refusal;
 use hapax_verify::Rejection;
-use http::StatusCode;
 
 use super::body::BodyError;
 use crate::handover::NotTaken;
-use hapax_api::problem::Problem;
+use hapax_api::problem::{Code, Problem};
 
-/// The code for a name that no source has.
-pub(super) const UNKNOWN_SOURCE_CODE: &str = "unknown_source";
 /// The methods of `/in/<source>`.
 const METHODS: &str = "POST";
 /// When to retry while deliveries are still in progress.
@@ -25,9 +22,7 @@ const ECHO_CHARS_MAX: usize = 100;
 
 pub(super) fn unknown_path(path: &str) -> Problem {
     Problem::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        "Not found",
+        Code::NotFound,
         format!(
             "nothing is at `{}` on this port; webhooks go to /in/<source>",
             shortened(path)
@@ -37,9 +32,7 @@ pub(super) fn unknown_path(path: &str) -> Problem {
 
 pub(super) fn unknown_source(name: &str) -> Problem {
     Problem::new(
-        StatusCode::NOT_FOUND,
-        UNKNOWN_SOURCE_CODE,
-        "Unknown source",
+        Code::UnknownSource,
         format!(
             "no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender",
             shortened(name)
@@ -50,9 +43,7 @@ pub(super) fn unknown_source(name: &str) -> Problem {
 /// The client's address is not in the source's `allow_from`.
 pub(super) fn address_not_allowed(from: IpAddr) -> Problem {
     Problem::new(
-        StatusCode::FORBIDDEN,
-        "address_not_allowed",
-        "Address not allowed",
+        Code::AddressNotAllowed,
         format!(
             "the request comes from {from}, which is not in the source's `allow_from`; if that is a proxy of yours, name it in \
              `server.trusted_proxies`"
@@ -62,9 +53,7 @@ pub(super) fn address_not_allowed(from: IpAddr) -> Problem {
 
 pub(super) fn method_not_allowed(method: &http::Method) -> Problem {
     Problem::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "method_not_allowed",
-        "Method not allowed",
+        Code::MethodNotAllowed,
         format!(
             "send webhooks with POST; {} is accepted only for provider handshakes",
             shortened(method.as_str())
@@ -76,9 +65,7 @@ pub(super) fn method_not_allowed(method: &http::Method) -> Problem {
 pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
     match error {
         BodyError::TooLarge => Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body_too_large",
-            "Body too large",
+            Code::BodyTooLarge,
             format!(
                 "the body is longer than {limit} bytes; raise the source's `body_limit` if the sender's events are this large"
             ),
@@ -91,9 +78,7 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
             "the body came at fewer than {rate} bytes a second; nothing was kept"
         )),
         BodyError::Broken => Problem::new(
-            StatusCode::BAD_REQUEST,
-            "body_incomplete",
-            "Body incomplete",
+            Code::BodyIncomplete,
             "the connection broke, or the body was not valid HTTP; nothing was kept",
         ),
         BodyError::NoRoom => no_room(),
@@ -101,35 +86,25 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
 }
 
 fn too_slow(detail: String) -> Problem {
-    Problem::new(
-        StatusCode::REQUEST_TIMEOUT,
-        "body_timeout",
-        "Body too slow",
-        detail,
-    )
+    Problem::new(Code::BodyTimeout, detail)
 }
 
 /// There is currently no memory for this body.
 pub(super) fn no_room() -> Problem {
     Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "overloaded",
-        "Overloaded",
+        Code::Overloaded,
         "too many bytes of other deliveries are in flight; nothing was kept, deliver it again",
     )
     .retry_after(Duration::from_secs(1))
 }
 
 pub(super) fn rejection(rejection: &Rejection) -> Problem {
-    let status = StatusCode::from_u16(rejection.status()).unwrap_or(StatusCode::UNAUTHORIZED);
-    Problem::new(status, rejection.code(), rejection.title(), rejection.to_string())
+    Problem::new(code_of(rejection), rejection.to_string())
 }
 
 pub(super) fn key_unknown(key_id: &str) -> Problem {
     Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "signature_invalid",
-        "Signature invalid",
+        Code::SignatureInvalid,
         format!(
             "the signature names the key `{}`, which is not known here",
             shortened(key_id)
@@ -140,9 +115,7 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
 /// A genuine signature with a different body than on its first arrival.
 pub(super) fn transmission_reused(id: &str) -> Problem {
     Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "transmission_reused",
-        "Transmission reused",
+        Code::TransmissionReused,
         format!(
             "the transmission `{}` came with another body before, and its signature does not show which one is genuine; \
              only the first is accepted",
@@ -154,12 +127,7 @@ pub(super) fn transmission_reused(id: &str) -> Problem {
 /// A secret in a handshake was not accepted.
 pub(super) fn not_taken(error: &NotTaken) -> Problem {
     match error {
-        NotTaken::NoRegistration => Problem::new(
-            StatusCode::FORBIDDEN,
-            "handshake_refused",
-            "Handshake refused",
-            error.to_string(),
-        ),
+        NotTaken::NoRegistration => Problem::new(Code::HandshakeRefused, error.to_string()),
         NotTaken::Store(_) => store_unavailable(),
     }
 }
@@ -167,9 +135,7 @@ pub(super) fn not_taken(error: &NotTaken) -> Problem {
 /// A URL of the provider had to be called first, and the call failed.
 pub(super) fn confirmation_failed(why: &str) -> Problem {
     Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "confirmation_failed",
-        "Confirmation failed",
+        Code::ConfirmationFailed,
         format!("the sender asks to be confirmed by a call, and {why}; nothing was confirmed, ask again"),
     )
     .retry_after(IN_FLIGHT_RETRY)
@@ -178,9 +144,7 @@ pub(super) fn confirmation_failed(why: &str) -> Problem {
 /// This says nothing about the signature. The provider retries, and by then the key may be available.
 pub(super) fn key_unavailable(key_id: &str) -> Problem {
     Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "key_unavailable",
-        "Key unavailable",
+        Code::KeyUnavailable,
         format!(
             "the key `{}` that the signature names cannot be fetched now; nothing was kept, deliver it again",
             shortened(key_id)
@@ -191,23 +155,23 @@ pub(super) fn key_unavailable(key_id: &str) -> Problem {
 
 /// The provider retries, and that triggers the next attempt.
 pub(super) fn handler_failed() -> Problem {
-    of_kind(
-        HANDLER_FAILED,
+    Problem::new(
+        Code::HandlerFailed,
         "the event is stored, but a destination did not do its work; deliver it again to try again at once",
     )
 }
 
 pub(super) fn in_flight() -> Problem {
-    of_kind(
-        IN_FLIGHT,
+    Problem::new(
+        Code::InFlight,
         "the event is stored and its work is under way; deliver it again to learn how it ended",
     )
     .retry_after(IN_FLIGHT_RETRY)
 }
 
 pub(super) fn store_unavailable() -> Problem {
-    of_kind(
-        STORE_UNAVAILABLE,
+    Problem::new(
+        Code::StoreUnavailable,
         "the store does not answer now; nothing is promised, deliver it again",
     )
     .retry_after(IN_FLIGHT_RETRY)
@@ -215,9 +179,9 @@ pub(super) fn store_unavailable() -> Problem {
 
 /// The store did not answer before the provider's timeout.
 pub(super) fn store_silent(within: Duration) -> Problem {
-    of_kind(
-        STORE_UNAVAILABLE,
-        &format!(
+    Problem::new(
+        Code::StoreUnavailable,
+        format!(
             "the store did not answer within {} ms; nothing is promised, deliver it again",
             within.as_millis()
         ),
@@ -225,31 +189,19 @@ pub(super) fn store_silent(within: Duration) -> Problem {
     .retry_after(IN_FLIGHT_RETRY)
 }
 
-/// The same response as from the library, which does the same inside a service.
-fn of_kind(kind: Kind, detail: &str) -> Problem {
-    let status = StatusCode::from_u16(kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Problem::new(status, kind.code, kind.title, detail)
-}
-
 pub(super) fn refusal(refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::UnknownSource => Problem::new(
-            StatusCode::NOT_FOUND,
-            "unknown_source",
-            "Unknown source",
+            Code::UnknownSource,
             "the source was removed from the configuration while this request was on its way",
         ),
         Refusal::RateLimited { retry_after } => Problem::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "rate_limited",
-            "Rate limited",
+            Code::RateLimited,
             "the source's `rate_limit` is used up; nothing was kept, deliver it again later",
         )
         .retry_after(*retry_after),
         Refusal::Overloaded { retry_after } => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "overloaded",
-            "Overloaded",
+            Code::Overloaded,
             "too many deliveries wait to be written; nothing was kept, deliver it again",
         )
         .retry_after(*retry_after),
@@ -258,9 +210,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             retry_after,
             message: _,
         } => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "store_unavailable",
-            "Store unavailable",
+            Code::StoreUnavailable,
             "the store cannot write now; nothing is promised, deliver it again",
         )
         .retry_after(*retry_after),
@@ -268,25 +218,18 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             retry_after,
             message: _,
         } => Problem::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "store_unsupported",
-            "Store not as needed",
+            Code::StoreUnsupported,
             "the store is not set up as this service needs it, which its log explains; nothing was kept, deliver it \
              again when that is put right",
         )
         .retry_after(*retry_after),
-        Refusal::ShuttingDown { retry_after } => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "shutting_down",
-            "Shutting down",
-            "the service is about to end; deliver it again",
-        )
-        .retry_after(*retry_after)
-        .closing(),
+        Refusal::ShuttingDown { retry_after } => {
+            Problem::new(Code::ShuttingDown, "the service is about to end; deliver it again")
+                .retry_after(*retry_after)
+                .closing()
+        }
         Refusal::Rejected { message } => Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "event_refused",
-            "Event refused",
+            Code::EventRefused,
             format!("the store can never keep this event: {message}"),
         ),
     }
@@ -303,40 +246,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rejection_has_the_status_that_the_verifier_names() {
-        for case in [
-            Rejection::SignatureMissing {
-                header: "h".to_owned(),
-            },
-            Rejection::TimestampOutOfRange {
-                signed_at: None,
-                received_at: 0,
-                tolerance_seconds: 1,
-            },
-            Rejection::EventIdMissing {
-                looked_in: "body:/id".to_owned(),
-            },
-        ] {
-            let problem = rejection(&case);
-            assert_eq!(problem.status().as_u16(), case.status());
-            assert_eq!(problem.code(), case.code());
-        }
-    }
-
-    #[test]
     fn what_a_sender_should_repeat_says_when() {
         let retry_after = Duration::from_millis(1500);
         for (case, status, code) in [
-            (Refusal::RateLimited { retry_after }, 429, "rate_limited"),
-            (Refusal::Overloaded { retry_after }, 503, "overloaded"),
-            (Refusal::ShuttingDown { retry_after }, 503, "shutting_down"),
+            (Refusal::RateLimited { retry_after }, 429, Code::RateLimited),
+            (Refusal::Overloaded { retry_after }, 503, Code::Overloaded),
+            (Refusal::ShuttingDown { retry_after }, 503, Code::ShuttingDown),
             (
                 Refusal::Unavailable {
                     retry_after,
                     message: "no space on /var/secret".to_owned(),
                 },
                 503,
-                "store_unavailable",
+                Code::StoreUnavailable,
             ),
             (
                 Refusal::Unsupported {
@@ -344,7 +266,7 @@ mod tests {
                     message: "no rights on /var/secret".to_owned(),
                 },
                 500,
-                "store_unsupported",
+                Code::StoreUnsupported,
             ),
         ] {
             let problem = refusal(&case);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hapax::answer::code_of;
 use hapax_core::Timestamp;
 use hapax_verify::{KeyRequest, Rejection, Verification, Verifier};
 use http::Method;
@@ -138,7 +139,7 @@ impl Inner {
             head: head.clone(),
             body: body.clone(),
             received_at,
-            code: rejection.code(),
+            code: code_of(rejection),
         };
         case.explain_later();
     }

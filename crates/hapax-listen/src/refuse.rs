@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::census::Full;
 use super::linger::Lingering;
-use hapax_api::problem::{MEDIA_TYPE, Problem};
+use hapax_api::problem::{Code, MEDIA_TYPE, Problem};
 
 /// The most refusals in progress. Beyond that, a connection is closed without a response.
 const REFUSALS_MAX: usize = 256;
@@ -76,29 +76,19 @@ pub(super) fn overloaded(full: Full, what: &str) -> Problem {
              `connections_per_peer` in [server.limits]"
         ),
     };
-    Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "overloaded",
-        "Overloaded",
-        detail,
-    )
-    .retry_after(Duration::from_secs(1))
+    Problem::new(Code::Overloaded, detail).retry_after(Duration::from_secs(1))
 }
 
 fn tls_required() -> Problem {
     Problem::new(
-        StatusCode::BAD_REQUEST,
-        "tls_required",
-        "TLS required",
+        Code::TlsRequired,
         "this port speaks TLS, and the request came in plain text; call it by https://",
     )
 }
 
 fn head_timeout(within: Duration) -> Problem {
     Problem::new(
-        StatusCode::REQUEST_TIMEOUT,
-        "head_timeout",
-        "Head too slow",
+        Code::HeadTimeout,
         format!(
             "the head of the request was not complete after {} s; nothing was kept",
             within.as_secs()

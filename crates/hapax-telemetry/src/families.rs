@@ -1,9 +1,11 @@
 //! The labelled counters and histograms, and a meter for each source and destination.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use hapax_core::problem::{Code, Port};
 use hapax_core::{AttemptOutcome, Clock, EventId};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -21,19 +23,13 @@ use super::source::SourceMeter;
 use super::traffic::Tally;
 use super::window::{Happened, Window};
 
-/// The codes of requests that fail verification. Their counters start at zero, because a rate over a counter that
-/// appears with its first count misses that count.
-const UNPROVEN: [&str; 3] = ["signature_missing", "signature_invalid", "timestamp_out_of_range"];
-/// The codes of requests that are answered with a 5xx status; they start at zero for the same reason.
-const UNAVAILABLE: [&str; 7] = [
-    "confirmation_failed",
-    "handler_failed",
-    "in_flight",
-    "key_unavailable",
-    "overloaded",
-    "shutting_down",
-    "store_unavailable",
-];
+/// The codes of the ingest port with one of these statuses. Their counters start at zero, because a rate over a counter
+/// that appears with its first count misses that count.
+fn ingest_codes(statuses: RangeInclusive<u16>) -> impl Iterator<Item = &'static str> {
+    let codes = Code::ALL.iter().filter(|code| code.port() == Port::Ingest);
+    let codes = codes.filter(move |code| statuses.contains(&code.status()));
+    codes.map(|code| code.as_str())
+}
 
 /// The results of one destination's attempts.
 #[derive(Debug)]
@@ -177,7 +173,7 @@ impl Families {
             help("hapax_unavailable_total"),
             families.unavailable.clone(),
         );
-        for reason in UNAVAILABLE {
+        for reason in ingest_codes(500..=599) {
             drop(families.unavailable.get_or_create(&ReasonLabel { reason }));
         }
         families
@@ -203,7 +199,7 @@ impl Families {
             };
             self.received.get_or_create_owned(&labels)
         };
-        for reason in UNPROVEN {
+        for reason in ingest_codes(401..=401) {
             let source = source.clone();
             drop(self.rejected.get_or_create(&RejectedLabels { source, reason }));
         }

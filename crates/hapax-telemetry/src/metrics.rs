@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use hapax_core::problem::Code;
 use hapax_core::store::{Counts, Subject, TimeRange, TrafficRow};
 use hapax_core::{Clock, DestinationId, Owner, Random as _, SourceName, SystemRandom, Timestamp};
 use hapax_engine::Observation;
@@ -195,9 +196,9 @@ impl Metrics {
         self.traffic.tally(subject)
     }
 
-    /// Counts a refused request; `source` is a configured name or [`UNKNOWN_SOURCE`], `reason` the problem's code.
-    pub fn rejected(&self, source: &str, reason: &'static str) {
-        let source = source.to_owned();
+    /// Counts a refused request; `source` is a configured name or [`UNKNOWN_SOURCE`].
+    pub fn rejected(&self, source: &str, code: Code) {
+        let (source, reason) = (source.to_owned(), code.as_str());
         let received = ReceivedLabels {
             source: source.clone(),
             result: "rejected",
@@ -209,8 +210,9 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts a request that was answered with a 5xx status; `reason` is the problem's code.
-    pub fn unavailable(&self, reason: &'static str) {
+    /// Counts a request that was answered with a 5xx status.
+    pub fn unavailable(&self, code: Code) {
+        let reason = code.as_str();
         self.families
             .unavailable
             .get_or_create(&ReasonLabel { reason })

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use hapax_core::Timestamp;
+use hapax_core::problem::Code;
 use parking_lot::Mutex;
 
 /// Refusals kept per source.
@@ -16,10 +17,8 @@ const DETAIL_CHARACTERS_MAX: usize = 500;
 pub struct Refusal {
     /// When the request arrived.
     pub at: Timestamp,
-    /// The response status.
-    pub status: u16,
     /// The problem's code.
-    pub code: &'static str,
+    pub code: Code,
     /// The problem's description, as sent in the response.
     pub detail: String,
     /// The likely mistake, if it was diagnosed.
@@ -72,8 +71,7 @@ mod tests {
     fn refusal(seconds: i64) -> Refusal {
         Refusal {
             at: Timestamp::from_seconds(seconds),
-            status: 401,
-            code: "signature_invalid",
+            code: Code::SignatureInvalid,
             detail: "the signature does not match".to_owned(),
             likely: None,
         }

@@ -47,7 +47,7 @@ impl SourceMeter {
 
     pub fn refused(&self, refusal: Refusal) {
         self.traffic.count(|traffic| traffic.rejected += 1);
-        if refusal.status == http::StatusCode::UNAUTHORIZED.as_u16() {
+        if refusal.code.status() == http::StatusCode::UNAUTHORIZED.as_u16() {
             self.window.count(self.clock.elapsed(), Happened::Unproven);
         }
         self.refusals.push(refusal);

@@ -1,6 +1,7 @@
 //! An HTTP response, as a test reads it.
 
 use bytes::Bytes;
+use hapax_core::problem::Code;
 use http::HeaderMap;
 use serde_json::Value;
 
@@ -52,8 +53,10 @@ impl HttpResponse {
         let document = self.json();
         assert_eq!(document["code"], code, "{document}");
         assert_eq!(document["status"], status, "{document}");
-        assert!(
-            document["title"].as_str().is_some_and(|title| !title.is_empty()),
+        let known: Code = code.parse().unwrap();
+        assert_eq!(
+            (known.status(), document["title"].as_str()),
+            (status, Some(known.title())),
             "{document}"
         );
         assert_eq!(

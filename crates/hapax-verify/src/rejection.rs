@@ -197,21 +197,6 @@ impl Rejection {
         }
     }
 
-    /// A short name for people.
-    pub fn title(&self) -> &'static str {
-        match self {
-            Rejection::SignatureMissing { .. } | Rejection::SignatureNotInBody { .. } => "Signature missing",
-            Rejection::SignatureInvalid { .. }
-            | Rejection::KeyRefused { .. }
-            | Rejection::NotForUs { .. } => "Signature invalid",
-            Rejection::TimestampOutOfRange { .. } => "Timestamp out of range",
-            Rejection::HandshakeRefused { .. } => "Handshake refused",
-            Rejection::EventIdMissing { .. } => "Event id missing",
-            Rejection::EventIdInvalid { .. } => "Event id not usable",
-            Rejection::MalformedBody { .. } => "Malformed body",
-        }
-    }
-
     /// The HTTP status: 401 if the request is not verified, 400 if it is verified but not usable.
     pub fn status(&self) -> u16 {
         match self {

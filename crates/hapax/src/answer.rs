@@ -5,48 +5,20 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "verify")]
+use hapax_verify::Rejection;
 use serde_json::json;
 
 use crate::error::RunError;
 use crate::inbox::Outcome;
+
+pub use hapax_core::problem::Code;
 
 /// When a provider should retry: soon, because the obstacle is short-lived.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
-
-/// The stable part of a problem: the status, the code and the title.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kind {
-    /// The HTTP status.
-    pub status: u16,
-    /// The code, which has its own documentation page.
-    pub code: &'static str,
-    /// The title, the same for every occurrence.
-    pub title: &'static str,
-}
-
-/// The event is being handled; whether that succeeds is not known yet.
-pub const IN_FLIGHT: Kind = Kind {
-    status: 503,
-    code: "in_flight",
-    title: "Still in flight",
-};
-
-/// The handler failed.
-pub const HANDLER_FAILED: Kind = Kind {
-    status: 500,
-    code: "handler_failed",
-    title: "Handler failed",
-};
-
-/// The database is unavailable.
-pub const STORE_UNAVAILABLE: Kind = Kind {
-    status: 503,
-    code: "store_unavailable",
-    title: "Store unavailable",
-};
 
 /// The response to a delivery.
 ///
@@ -77,8 +49,8 @@ impl Answer {
             Outcome::Processed(_) | Outcome::Duplicate | Outcome::Conflict => {
                 Self::ok(&json!({"status": outcome.word(), "event_id": event_id}))
             }
-            Outcome::InFlight => Self::of_kind(
-                IN_FLIGHT,
+            Outcome::InFlight => Self::problem(
+                Code::InFlight,
                 "another delivery of this event is being handled; retry to learn the result",
             )
             .after(RETRY_AFTER),
@@ -126,39 +98,27 @@ impl Answer {
 
     /// The response after the handler failed; nothing was written.
     pub fn handler_failed() -> Self {
-        Self::of_kind(
-            HANDLER_FAILED,
+        Self::problem(
+            Code::HandlerFailed,
             "the event could not be handled, and nothing was written; deliver it again",
         )
     }
 
     /// The response while the database is unavailable.
     pub fn unavailable() -> Self {
-        Self::of_kind(
-            STORE_UNAVAILABLE,
+        Self::problem(
+            Code::StoreUnavailable,
             "the database cannot write now, and the event may not be stored; deliver it again",
         )
         .after(RETRY_AFTER)
     }
 
-    fn of_kind(kind: Kind, detail: &str) -> Self {
-        Self::problem(kind.status, kind.code, kind.title, detail)
-    }
-
     /// A problem document (RFC 9457) with its stable code.
-    pub fn problem(status: u16, code: &str, title: &str, detail: &str) -> Self {
-        let document = json!({
-            "type": format!("urn:hapax:problem:{code}"),
-            "title": title,
-            "status": status,
-            "detail": detail,
-            "code": code,
-            "explain": format!("hapax explain {code}"),
-        });
+    pub fn problem(code: Code, detail: &str) -> Self {
         Self {
-            status,
+            status: code.status(),
             content_type: PROBLEM,
-            body: document.to_string(),
+            body: code.document(detail),
             retry_after: None,
         }
     }
@@ -178,6 +138,21 @@ impl Answer {
     }
 }
 
+/// The problem that a refused request is answered with.
+#[cfg(feature = "verify")]
+pub const fn code_of(rejection: &Rejection) -> Code {
+    match rejection {
+        Rejection::SignatureMissing { .. } | Rejection::SignatureNotInBody { .. } => Code::SignatureMissing,
+        Rejection::SignatureInvalid { .. } | Rejection::KeyRefused { .. } | Rejection::NotForUs { .. } => {
+            Code::SignatureInvalid
+        }
+        Rejection::TimestampOutOfRange { .. } => Code::TimestampOutOfRange,
+        Rejection::HandshakeRefused { .. } => Code::HandshakeRefused,
+        Rejection::EventIdMissing { .. } | Rejection::EventIdInvalid { .. } => Code::EventIdMissing,
+        Rejection::MalformedBody { .. } => Code::MalformedBody,
+    }
+}
+
 impl<T> Outcome<T> {
     /// The outcome's name in every response of Hapax.
     const fn word(&self) -> &'static str {
@@ -185,13 +160,15 @@ impl<T> Outcome<T> {
             Self::Processed(_) => "accepted",
             Self::Duplicate => "duplicate",
             Self::Conflict => "conflict",
-            Self::InFlight => "in_flight",
+            Self::InFlight => Code::InFlight.as_str(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hapax_verify::{IdProblem, SignatureProblem};
+
     use super::*;
     use crate::{DatabaseError, Trouble};
 
@@ -214,34 +191,70 @@ mod tests {
     #[test]
     fn errors_make_the_sender_come_again_and_tell_it_no_detail() {
         for (error, status, code) in [
-            (RunError::Handler("secret detail"), 500, "handler_failed"),
+            (RunError::Handler("secret detail"), 500, Code::HandlerFailed),
             (
                 RunError::Broken(database(Trouble::Refused)),
                 500,
-                "handler_failed",
+                Code::HandlerFailed,
             ),
             (
                 RunError::Database(database(Trouble::Refused)),
                 500,
-                "handler_failed",
+                Code::HandlerFailed,
             ),
             (
                 RunError::Database(database(Trouble::Unavailable)),
                 503,
-                "store_unavailable",
+                Code::StoreUnavailable,
             ),
             (
                 RunError::Unknown(database(Trouble::Unavailable)),
                 503,
-                "store_unavailable",
+                Code::StoreUnavailable,
             ),
         ] {
             let answer = Answer::of_error(&error);
             assert_eq!(answer.status, status);
             assert!(
-                answer.body.contains(code) && !answer.body.contains("secret"),
+                answer.body.contains(code.as_str()) && !answer.body.contains("secret"),
                 "{}",
                 answer.body
+            );
+        }
+    }
+
+    #[test]
+    fn a_refused_request_has_the_code_and_status_that_the_verifier_names() {
+        let text = || "x".to_owned();
+        for rejection in [
+            Rejection::SignatureMissing { header: text() },
+            Rejection::SignatureNotInBody { place: text() },
+            Rejection::SignatureInvalid {
+                header: text(),
+                problem: SignatureProblem::Mismatch,
+            },
+            Rejection::TimestampOutOfRange {
+                signed_at: None,
+                received_at: 0,
+                tolerance_seconds: 1,
+            },
+            Rejection::EventIdMissing { looked_in: text() },
+            Rejection::EventIdInvalid {
+                path: text(),
+                problem: IdProblem::Empty,
+            },
+            Rejection::KeyRefused { problem: text() },
+            Rejection::NotForUs { problem: text() },
+            Rejection::HandshakeRefused { problem: text() },
+            Rejection::MalformedBody {
+                looked_in: text(),
+                detail: text(),
+            },
+        ] {
+            let code = code_of(&rejection);
+            assert_eq!(
+                (code.as_str(), code.status()),
+                (rejection.code(), rejection.status())
             );
         }
     }

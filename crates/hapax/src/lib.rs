@@ -13,7 +13,8 @@
 //!
 //! # Features
 //! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each enable the driver of that name. `axum`, enabled by default,
-//! adds the extractor and the layer. The crate needs Rust 1.89; `sqlx-postgres` needs Rust 1.94, as sqlx 0.9 does.
+//! adds the extractor and the layer. `verify`, part of `axum`, adds only the problem codes of refused requests. The
+//! crate needs Rust 1.89; `sqlx-postgres` needs Rust 1.94, as sqlx 0.9 does.
 
 #![warn(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -13,6 +13,7 @@ use super::visible::VisibleSources;
 use crate::api_error::{ApiError, ApiResult};
 use crate::state::AdminState;
 use hapax_api::NOTE_HEADER;
+use hapax_api::problem::Code;
 use hapax_config::{Role, Token};
 
 /// The name of a caller without a token in the audit trail.
@@ -73,10 +74,13 @@ impl Caller {
         self.check_role(right.role)?;
         match (right.reach, self.visible.is_all()) {
             (Reach::Sources, _) | (Reach::Whole, true) => Ok(()),
-            (Reach::Whole, false) => Err(ApiError::sources_limited(format!(
-                "you see {}, and this is about the whole service: it cannot be limited to them",
-                self.visible.words()
-            ))),
+            (Reach::Whole, false) => Err(ApiError::new(
+                Code::SourcesLimited,
+                format!(
+                    "you see {}, and this is about the whole service: it cannot be limited to them",
+                    self.visible.words()
+                ),
+            )),
         }
     }
 
@@ -100,7 +104,7 @@ impl FromRequestParts<AdminState> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, ApiError> {
         // The guard or `wrap` has inserted the caller; paths outside of both have none.
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| ApiError::unauthorized("sign in, or send a token"))
+        caller.ok_or_else(|| ApiError::new(Code::Unauthorized, "sign in, or send a token"))
     }
 }
 

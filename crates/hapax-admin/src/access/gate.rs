@@ -14,6 +14,7 @@ use super::oidc::{LoggedOut, User};
 use super::opener::Opener;
 use super::session::{self, COOKIE_NAME, Opened, cookie, form_token};
 use crate::api_error::{ApiError, ApiResult};
+use hapax_api::problem::Code;
 use hapax_config::{Oidc, Token};
 
 /// The in-memory state of access control. Each replica has a separate one.
@@ -43,7 +44,7 @@ impl Gate {
         self.backoff
             .attempt(from, Instant::now(), check)
             .map_err(|refused| match refused {
-                Refused::Wrong => ApiError::unauthorized("the token is not one of this service's"),
+                Refused::Wrong => ApiError::new(Code::Unauthorized, "the token is not one of this service's"),
                 Refused::Wait(wait) => ApiError::too_many_attempts(wait),
             })
     }

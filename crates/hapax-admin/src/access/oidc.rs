@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::gate::random;
 use crate::api_error::{ApiError, ApiResult};
+use hapax_api::problem::Code;
 use hapax_config::Oidc;
 
 pub use attempt::{ATTEMPT_LIFE_SECONDS, Attempt};
@@ -78,14 +79,18 @@ impl IdentityProvider {
         let known = self.known(oidc).await?;
         known.check_sender(oidc, returned.iss.as_deref())?;
         if let Some(error) = &returned.error {
-            return Err(ApiError::sign_in_refused(format!(
-                "the identity provider ended the sign-in with `{}`",
-                code(error)
-            )));
+            return Err(ApiError::new(
+                Code::SignInRefused,
+                format!("the identity provider ended the sign-in with `{}`", code(error)),
+            ));
         }
         let tokens = known.exchange(oidc, attempt, &returned.code).await?;
-        let refused =
-            |why: String| ApiError::sign_in_refused(format!("the ID token was not accepted: {why}"));
+        let refused = |why: String| {
+            ApiError::new(
+                Code::SignInRefused,
+                format!("the ID token was not accepted: {why}"),
+            )
+        };
         let verified = self.verified(oidc, &known, &tokens.id_token).await?;
         let id_token = verified.map_err(|error| refused(error.to_string()))?;
         claims::check_id_token(&id_token, oidc, &attempt.nonce(), self.clock.now().as_seconds())
@@ -139,12 +144,13 @@ impl Known {
             return Ok(None);
         };
         let bearer = HeaderValue::try_from(format!("Bearer {token}"))
-            .map_err(|_| ApiError::sign_in_refused("the access token cannot be sent"))?;
+            .map_err(|_| ApiError::new(Code::SignInRefused, "the access token cannot be sent"))?;
         let request = Request::get(endpoint).header(AUTHORIZATION, bearer);
         let told: Value = self.caller.json(call::without_body(request)?).await?;
         // Another user's access token must not grant their roles.
         if told.get("sub") != id_token.get("sub") {
-            return Err(ApiError::sign_in_refused(
+            return Err(ApiError::new(
+                Code::SignInRefused,
                 "UserInfo is about somebody else than the ID token",
             ));
         }

@@ -7,6 +7,7 @@ use http::header::{HOST, ORIGIN};
 
 use super::Access;
 use crate::api_error::ApiError;
+use hapax_api::problem::Code;
 
 impl Access {
     /// Without a token, the `Host` must be a name of this machine.
@@ -24,11 +25,14 @@ impl Access {
         if is_ours {
             return Ok(());
         }
-        Err(ApiError::forbidden_origin(format!(
-            "the request asks for host `{host}`, which is not this machine; use http://{}, or set \
+        Err(ApiError::new(
+            Code::ForbiddenOrigin,
+            format!(
+                "the request asks for host `{host}`, which is not this machine; use http://{}, or set \
              server.admin_token to use other names",
-            self.listen
-        )))
+                self.listen
+            ),
+        ))
     }
 }
 
@@ -43,7 +47,8 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     if !foreign {
         return Ok(());
     }
-    Err(ApiError::forbidden_origin(
+    Err(ApiError::new(
+        Code::ForbiddenOrigin,
         "the request comes from a web page of another origin; set server.admin_token and send it",
     ))
 }

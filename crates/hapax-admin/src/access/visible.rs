@@ -15,6 +15,7 @@ use http::request::Parts;
 use super::Caller;
 use crate::api_error::{ApiError, ApiResult};
 use crate::state::{AdminState, DestinationSettings, Settings};
+use hapax_api::problem::Code;
 use hapax_delivery::outbox::is_outbox;
 
 /// The sources that a caller sees.
@@ -74,17 +75,20 @@ impl VisibleSources {
         if self.is_all() || query.source.is_some() {
             return Ok(query);
         }
-        Err(ApiError::sources_limited(format!(
-            "you see {}; name one of them in the query, such as source:NAME",
-            self.words()
-        )))
+        Err(ApiError::new(
+            Code::SourcesLimited,
+            format!(
+                "you see {}; name one of them in the query, such as source:NAME",
+                self.words()
+            ),
+        ))
     }
 
     fn refuse(&self, named: &SourceName) -> ApiError {
-        ApiError::sources_limited(format!(
-            "you see {}, and the query asks for `{named}`",
-            self.words()
-        ))
+        ApiError::new(
+            Code::SourcesLimited,
+            format!("you see {}, and the query asks for `{named}`", self.words()),
+        )
     }
 }
 
@@ -206,7 +210,7 @@ mod tests {
             two.narrow(of("c")),
             two.narrow_to_one(EventQuery::default()),
         ] {
-            assert_eq!(refused.unwrap_err().code(), "sources_limited");
+            assert_eq!(refused.unwrap_err().code(), Code::SourcesLimited);
         }
         assert_eq!(
             VisibleSources::All.narrow_to_one(EventQuery::default()),

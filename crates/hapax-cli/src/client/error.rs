@@ -4,6 +4,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use crate::exit::{CliError, Exit};
+use hapax_api::problem::Code;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
@@ -46,7 +47,7 @@ pub enum Error {
         detail: String,
     },
     /// The service refused the request.
-    #[error("{detail} ({code})")]
+    #[error("{detail} ({code}; `hapax explain {code}` says more)")]
     Refused {
         /// The stable problem code.
         code: String,
@@ -102,7 +103,9 @@ impl Error {
         match status {
             StatusCode::UNAUTHORIZED => Self::Unauthorized { url, detail },
             // A path that the service does not have means another version, not a missing event.
-            StatusCode::NOT_FOUND if code == "unknown_path" => Self::Unexpected { url, message: detail },
+            StatusCode::NOT_FOUND if code == Code::UnknownPath.as_str() => {
+                Self::Unexpected { url, message: detail }
+            }
             StatusCode::NOT_FOUND => Self::NotFound { detail },
             _ => Self::Refused { code, detail },
         }
@@ -129,7 +132,10 @@ mod tests {
             StatusCode::CONFLICT,
             r#"{"code":"deliveries_unfinished","detail":"not yet"}"#,
         );
-        assert_eq!(refused.to_string(), "not yet (deliveries_unfinished)");
+        assert_eq!(
+            refused.to_string(),
+            "not yet (deliveries_unfinished; `hapax explain deliveries_unfinished` says more)"
+        );
         assert_eq!(refused.into_cli().exit, Exit::Failed);
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hapax_core::problem::Code;
 use hapax_listen as listen;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -52,7 +53,11 @@ impl Reply {
         assert_eq!(document["status"], status);
         assert_eq!(document["type"], format!("urn:hapax:problem:{code}"));
         assert_eq!(document["explain"], format!("hapax explain {code}"));
-        assert!(!document["title"].as_str().unwrap().is_empty());
+        let known: Code = code.parse().unwrap();
+        assert_eq!(
+            (known.status(), document["title"].as_str()),
+            (status, Some(known.title()))
+        );
         assert!(!document["detail"].as_str().unwrap().is_empty());
     }
 }

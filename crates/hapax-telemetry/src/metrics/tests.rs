@@ -46,9 +46,9 @@ fn full() -> Metrics {
         took: Duration::from_millis(20),
     };
     metrics.destinations.load()[&"billing".into()].attempted(attempted, &*metrics.clock);
-    metrics.rejected("stripe", "signature_invalid");
-    metrics.rejected(UNKNOWN_SOURCE, "unknown_source");
-    metrics.unavailable("overloaded");
+    metrics.rejected("stripe", Code::SignatureInvalid);
+    metrics.rejected(UNKNOWN_SOURCE, Code::UnknownSource);
+    metrics.unavailable(Code::Overloaded);
     metrics.alerts_firing(vec![("conflicts", "stripe".to_owned())]);
     metrics.alert_message("chat", "delivered");
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +111,9 @@ fn every_documented_name_is_there() {
         "hapax_duplicate_gap_max_seconds{source=\"stripe\"} 5.0",
         "hapax_ledger_window_seconds{source=\"stripe\"} 86400.0",
         "hapax_rejected_total{source=\"stripe\",reason=\"signature_missing\"} 0",
+        "hapax_rejected_total{source=\"stripe\",reason=\"transmission_reused\"} 0",
         "hapax_unavailable_total{reason=\"store_unavailable\"} 0",
+        "hapax_unavailable_total{reason=\"store_unsupported\"} 0",
         "hapax_ledger_entries{source=\"stripe\"} 7",
         "hapax_breaker_open{destination=\"billing\"} 0",
         "hapax_unavailable_total{reason=\"overloaded\"} 1",

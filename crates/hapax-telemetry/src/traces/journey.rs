@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hapax_core::problem::Code;
 use hapax_core::{SourceName, Timestamp};
 use hapax_engine::Accepted;
 use http::{Method, StatusCode};
@@ -33,7 +34,7 @@ pub enum Ended {
         method: Method,
         status: StatusCode,
         /// The problem's code, if the request was refused.
-        code: Option<&'static str>,
+        code: Option<Code>,
     },
     /// A row was relayed, refused or left for later.
     Row { result: &'static str },

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hapax_core::problem::Code;
 use hapax_core::{AttemptOutcome, DestinationId, ErrorClass, EventId, SourceName, Timestamp};
 use hapax_engine::Accepted;
 use http::{Method, StatusCode, Uri};
@@ -30,7 +31,7 @@ pub(super) enum What {
         method: Method,
         status: StatusCode,
         /// The problem's code, if the request was refused.
-        code: Option<&'static str>,
+        code: Option<Code>,
     },
     Outbox {
         source: SourceName,

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hapax_core::problem::Code;
 use hapax_core::{AttemptOutcome, ErrorClass, EventId, SourceName, Timestamp};
 use hapax_engine::Accepted;
 use http::{Method, StatusCode};
@@ -115,12 +116,7 @@ fn describe(what: What, places: &SpanTargets) -> Described {
     }
 }
 
-fn request(
-    source: &SourceName,
-    method: &Method,
-    status: StatusCode,
-    code: Option<&'static str>,
-) -> Described {
+fn request(source: &SourceName, method: &Method, status: StatusCode, code: Option<Code>) -> Described {
     let mut attributes = vec![
         KeyValue::new("http.request.method", method.to_string()),
         KeyValue::new("http.route", "/in/{source}"),
@@ -128,13 +124,13 @@ fn request(
         KeyValue::new("url.scheme", "http"),
         KeyValue::new("http.response.status_code", i64::from(status.as_u16())),
         KeyValue::new("hapax.source", source.to_string()),
-        KeyValue::new("hapax.result", code.unwrap_or("answered")),
+        KeyValue::new("hapax.result", code.map_or("answered", Code::as_str)),
     ];
     // By the semantic conventions, a client's mistake is not an error of this service.
     let span_status = match code {
         Some(code) if status.is_server_error() => {
-            attributes.push(KeyValue::new("error.type", code));
-            Status::error(code)
+            attributes.push(KeyValue::new("error.type", code.as_str()));
+            Status::error(code.as_str())
         }
         Some(_) | None => Status::Unset,
     };

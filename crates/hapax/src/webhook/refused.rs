@@ -8,7 +8,7 @@ use hapax_verify::{AnswerRule, HandshakeAnswer, Rejection};
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::insisted;
-use crate::answer::Answer;
+use crate::answer::{Answer, Code, code_of};
 use crate::error::Invalid;
 
 /// A request without an event to handle. It converts to the response for the provider.
@@ -55,22 +55,22 @@ pub enum Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let (status, code, title) = match &self {
-            Self::Rejected(rejection) => (rejection.status(), rejection.code(), rejection.title()),
+        let code = match &self {
+            Self::Rejected(rejection) => code_of(rejection),
             Self::Insisted { rejection, answer } => {
                 let refused = Self::Rejected(rejection.clone()).into_response();
                 return insisted::refused(refused, answer);
             }
-            Self::Invalid(_) => (400, "event_id_missing", "Event id not usable"),
-            Self::KeyUnknown => (401, "signature_invalid", "Signature invalid"),
-            Self::TooLarge { .. } => (413, "body_too_large", "Body too large"),
-            Self::TooSlow(_) => (408, "body_timeout", "Body too slow"),
-            Self::Incomplete => (400, "body_incomplete", "Body incomplete"),
+            Self::Invalid(_) => Code::EventIdMissing,
+            Self::KeyUnknown => Code::SignatureInvalid,
+            Self::TooLarge { .. } => Code::BodyTooLarge,
+            Self::TooSlow(_) => Code::BodyTimeout,
+            Self::Incomplete => Code::BodyIncomplete,
             // An empty batch is not the provider's mistake.
-            Self::NotOne(_) => (500, "several_events", "Several events"),
+            Self::NotOne(_) => Code::SeveralEvents,
             Self::Handshake(answer) => return handshake(answer),
         };
-        Answer::problem(status, code, title, &self.to_string()).into_response()
+        Answer::problem(code, &self.to_string()).into_response()
     }
 }
 

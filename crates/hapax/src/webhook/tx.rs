@@ -9,7 +9,7 @@ use http::request::Parts;
 use sqlx::{PgConnection, Postgres, Transaction as SqlxTransaction};
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Code};
 use crate::database::{Transaction, sealed};
 use crate::driver::postgres::{self, Pending};
 use crate::error::Invalid;
@@ -61,7 +61,7 @@ pub enum NoTransaction {
 
 impl IntoResponse for NoTransaction {
     fn into_response(self) -> Response {
-        Answer::problem(500, "handler_failed", "Handler failed", &self.to_string()).into_response()
+        Answer::problem(Code::HandlerFailed, &self.to_string()).into_response()
     }
 }
 

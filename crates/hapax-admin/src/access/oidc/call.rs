@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use super::attempt::Attempt;
 use super::discovery::Metadata;
 use crate::api_error::{ApiError, ApiResult};
+use hapax_api::problem::Code;
 use hapax_config::{Oidc, shown_url};
 use hapax_outbound::client::Client;
 use hapax_telemetry::chain;
@@ -39,10 +40,13 @@ impl Caller {
             return Ok(Self(client.clone()));
         };
         let unusable = |error: &dyn Display| {
-            ApiError::provider_unavailable(format!(
-                "`server.oidc.ca` names {}, which cannot be used: {error}",
-                path.display()
-            ))
+            ApiError::new(
+                Code::IdentityProviderUnavailable,
+                format!(
+                    "`server.oidc.ca` names {}, which cannot be used: {error}",
+                    path.display()
+                ),
+            )
         };
         let authorities = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
         let authorities = authorities.map_err(|error| unusable(&error))?;
@@ -58,7 +62,8 @@ impl Caller {
     /// Sends a request and parses the JSON response.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> ApiResult<T> {
         let shown = shown_url(request.uri());
-        let unavailable = |why: String| ApiError::provider_unavailable(format!("{shown} {why}"));
+        let unavailable =
+            |why: String| ApiError::new(Code::IdentityProviderUnavailable, format!("{shown} {why}"));
         let exchange = async {
             let response = self.0.request(request).await;
             let (head, body) = response
@@ -93,10 +98,10 @@ fn refusal(shown: &str, status: StatusCode, body: &[u8]) -> ApiError {
         .map_or("no code", |refusal| super::code(&refusal.error));
     let detail = format!("{shown} answered {} with `{error}`", status.as_u16());
     if error == "invalid_grant" {
-        return ApiError::sign_in_refused(detail);
+        return ApiError::new(Code::SignInRefused, detail);
     }
     tracing::warn!(detail, "the identity provider refused a call");
-    ApiError::provider_unavailable(detail)
+    ApiError::new(Code::IdentityProviderUnavailable, detail)
 }
 
 /// The request that exchanges a code for tokens.
@@ -123,8 +128,13 @@ pub(super) fn token_request(
         Some(secret) if metadata.takes_basic() => {
             let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
             let pair = format!("{}:{}", encoded(&oidc.client_id), encoded(secret.expose()));
-            let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))
-                .map_err(|_| ApiError::provider_unavailable("the client secret cannot be sent"))?;
+            let mut value =
+                HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair))).map_err(|_| {
+                    ApiError::new(
+                        Code::IdentityProviderUnavailable,
+                        "the client secret cannot be sent",
+                    )
+                })?;
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }
@@ -143,6 +153,9 @@ pub(super) fn without_body(request: http::request::Builder) -> ApiResult<Request
 fn with_body(request: http::request::Builder, body: String) -> ApiResult<Request<Full<Bytes>>> {
     let request = request.body(Full::new(Bytes::from(body)));
     request.map_err(|_| {
-        ApiError::provider_unavailable("the identity provider names an address that is not a URL")
+        ApiError::new(
+            Code::IdentityProviderUnavailable,
+            "the identity provider names an address that is not a URL",
+        )
     })
 }

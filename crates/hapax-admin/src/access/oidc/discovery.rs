@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::call::Caller;
 use super::jws::{Jwk, KeySet};
 use crate::api_error::{ApiError, ApiResult};
+use hapax_api::problem::Code;
 use hapax_config::{Oidc, secure_url};
 use hapax_outbound::client::Client;
 
@@ -121,18 +122,22 @@ impl Metadata {
     /// Checks that this is the configured provider, and that nothing is sent to it unencrypted.
     fn check(&self, oidc: &Oidc) -> ApiResult<()> {
         if self.issuer != oidc.issuer {
-            return Err(ApiError::provider_unavailable(format!(
-                "the provider calls itself `{}`, and `server.oidc.issuer` is `{}`; they have to be equal to the last slash",
-                self.issuer, oidc.issuer
-            )));
+            return Err(ApiError::new(
+                Code::IdentityProviderUnavailable,
+                format!(
+                    "the provider calls itself `{}`, and `server.oidc.issuer` is `{}`; they have to be equal to the last slash",
+                    self.issuer, oidc.issuer
+                ),
+            ));
         }
         let mut endpoints = [&self.authorization_endpoint, &self.token_endpoint, &self.jwks_uri]
             .into_iter()
             .chain(&self.userinfo_endpoint);
         match endpoints.find_map(|endpoint| secure_url(endpoint).err()) {
-            Some(why) => Err(ApiError::provider_unavailable(format!(
-                "the provider's description names an address that is not used: {why}"
-            ))),
+            Some(why) => Err(ApiError::new(
+                Code::IdentityProviderUnavailable,
+                format!("the provider's description names an address that is not used: {why}"),
+            )),
             None => Ok(()),
         }
     }
@@ -150,7 +155,8 @@ impl Known {
         match sender {
             None if !self.metadata.authorization_response_iss_parameter_supported => Ok(()),
             Some(sender) if sender == oidc.issuer => Ok(()),
-            Some(_) | None => Err(ApiError::sign_in_refused(
+            Some(_) | None => Err(ApiError::new(
+                Code::SignInRefused,
                 "the answer does not come from the configured identity provider",
             )),
         }

@@ -40,14 +40,14 @@ The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/a
 - Times are RFC 3339 in UTC. Ids are our UUIDs, except `event_id`, which is the sender's.
 - Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
 - Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Besides what stands
-  below, any path under `/api/v1` may answer `unauthorized`, `too_many_attempts`, `forbidden_origin`, `sources_limited`,
-  `store_rejected`, `store_damaged`, `store_unsupported`, `store_unavailable` and `overloaded`.
+  below, any path under `/api/v1` may answer CODES.
 - An answer takes at most 60 seconds, a body at most 1 MiB, and 64 live tails may be open.
 ";
 
 pub(super) fn page() -> String {
     let mut page = super::heading("Admin API", "api");
-    page.push_str(INTRODUCTION);
+    let anywhere = ANYWHERE.map(|code| format!("`{code}`"));
+    page.push_str(&INTRODUCTION.replace("CODES", &anywhere.join(", ")));
     let described = document();
     let chapters = chapters(&described);
     page.push_str("\n## Paths\n\n| path | role | |\n|---|---|---|\n");
@@ -137,7 +137,9 @@ fn push_answer(page: &mut String, status: &str, help: &str, schema: Option<&str>
     } else if codes.is_empty() {
         let _ = writeln!(page, "- {status}: {help}");
     }
-    let own = codes.into_iter().filter(|code| !ANYWHERE.contains(code));
+    let own = codes
+        .into_iter()
+        .filter(|code| ANYWHERE.iter().all(|other| other.as_str() != *code));
     let links: Vec<String> = own
         .map(|code| format!("[`{code}`](../errors/{code}.md)"))
         .collect();

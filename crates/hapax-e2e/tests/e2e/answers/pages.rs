@@ -1,38 +1,41 @@
-//! Each code that the binary can answer is in its reference and has a page that says what to do.
+//! Every problem code is in the reference and in `hapax explain`, and is written nowhere else in the source.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use hapax_core::problem::Code;
 use hapax_testkit::run;
 
 #[tokio::test]
-async fn every_code_of_a_problem_is_in_the_reference_and_has_a_page_of_its_own() {
-    let answered: BTreeSet<String> = sources().iter().flat_map(|path| codes_in(path)).collect();
-    assert!(
-        answered.contains("signature_missing") && answered.contains("event_not_found"),
-        "{answered:?}"
-    );
+async fn the_reference_and_explain_know_exactly_the_codes() {
+    let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    codes.sort_unstable();
     let reference = run(&workspace(), &["reference", "errors"]).await;
     reference.assert_code(0);
-    let documented: BTreeSet<String> = reference
+    let links = reference
         .stdout
         .lines()
-        .filter_map(|line| line.strip_prefix("| [`")?.split('`').next().map(str::to_owned))
-        .collect();
-    let missing: Vec<_> = answered.difference(&documented).collect();
-    assert!(
-        missing.is_empty(),
-        "codes that `hapax reference errors` does not know: {missing:?}"
-    );
-    for code in &documented {
-        let page = format!("docs/errors/{code}.md");
-        let text = std::fs::read_to_string(workspace().join(&page)).unwrap_or_default();
-        assert!(
-            text.starts_with(&format!("# {code}\n"))
-                && text.contains("## Why")
-                && text.contains("## What to do"),
-            "{page} is missing or does not say why and what to do"
-        );
+        .filter_map(|line| line.strip_prefix("| [`"));
+    let mut documented: Vec<&str> = links.filter_map(|rest| rest.split('`').next()).collect();
+    documented.sort_unstable();
+    assert_eq!(documented, codes);
+    let listed = run(&workspace(), &["explain", "--json"]).await.json();
+    let listed = listed["codes"].as_array().unwrap();
+    let mut listed: Vec<&str> = listed.iter().filter_map(|line| line["code"].as_str()).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, codes);
+}
+
+#[test]
+fn what_answers_names_codes_by_the_enum_and_not_by_text() {
+    let sources = sources();
+    assert!(sources.len() > 100, "the source is not where this test looks");
+    for path in sources {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        for code in Code::ALL {
+            let literal = format!("\"{code}\"");
+            assert!(!product.contains(&literal), "{literal} in {}", path.display());
+        }
     }
 }
 
@@ -50,37 +53,32 @@ async fn every_path_of_the_admin_api_is_in_its_reference() {
     }
 }
 
-/// The source files that create problem documents.
+/// The source files that answer requests or count answers.
 fn sources() -> Vec<PathBuf> {
-    let mut found = vec![workspace().join("crates/hapax-verify/src/rejection.rs")];
-    let answering = ["hapax-admin", "hapax-dashboard", "hapax-ingest", "hapax-listen"];
+    let answering = [
+        "hapax",
+        "hapax-admin",
+        "hapax-alerts",
+        "hapax-dashboard",
+        "hapax-ingest",
+        "hapax-listen",
+        "hapax-telemetry",
+    ];
     let mut folders = answering
         .map(|name| workspace().join("crates").join(name).join("src"))
         .to_vec();
+    let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if std::fs::read_to_string(&path).unwrap().contains("Problem") {
+            } else if path.file_name().is_none_or(|name| name != "tests.rs") {
                 found.push(path);
             }
         }
     }
     found
-}
-
-/// String literals outside the tests that look like a code: lower-case words joined by `_`.
-fn codes_in(path: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let product = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-    let is_code = |piece: &&str| {
-        piece.contains('_')
-            && piece
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
-    };
-    product.split('"').filter(is_code).map(str::to_owned).collect()
 }
 
 fn workspace() -> PathBuf {
