@@ -3,7 +3,7 @@
 //! A saved search keeps its query as typed, so that `since:2h` always means the last two hours.
 
 use axum::Json;
-use hapax_core::store::{Actor, SAVED_SEARCHES_MAX, SavedSearch};
+use hapax_core::store::{Actor, SAVED_SEARCHES_MAX, SavedSearch, Swapped, ValueSpace, ValueSwap};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -68,10 +68,11 @@ pub(super) async fn delete(
 
 /// Every saved search, ordered by name.
 pub async fn all(state: &AdminState) -> ApiResult<SavedSearchesView> {
-    let searches = state.engine.store().saved_searches().await?;
+    let values = state.engine.store().values(&ValueSpace::SavedSearches).await?;
     Ok(SavedSearchesView {
-        searches: searches
-            .into_iter()
+        searches: values
+            .iter()
+            .filter_map(|value| SavedSearch::from_value(&value.value))
             .map(|search| SavedSearch {
                 query: query::translate(&search.query),
                 ..search
@@ -105,7 +106,8 @@ pub async fn save(
     let at = state.now();
     let by = who.name.clone();
     let search = SavedSearch { name, query, by, at };
-    if !state.engine.store().put_saved_search(search.clone()).await? {
+    let put = ValueSwap::put(ValueSpace::SavedSearches, search.to_value());
+    if state.engine.store().swap_value(put).await? == Swapped::Full {
         return Err(ApiError::too_many_saved_searches(SAVED_SEARCHES_MAX));
     }
     let entry = who.entry("saved_search.save", search.name.as_str(), search.query.as_str());
@@ -116,7 +118,8 @@ pub async fn save(
 /// Deletes a saved search.
 pub async fn remove(state: &AdminState, name: String, who: &Actor) -> ApiResult<DeletedSearchView> {
     check_name(&name)?;
-    if !state.engine.store().delete_saved_search(&name).await? {
+    let gone = ValueSwap::take(ValueSpace::SavedSearches, name.as_str(), None);
+    if !state.engine.store().swap_value(gone).await?.is_done() {
         let detail = format!("there is no saved search `{name}`; run `hapax searches list` to see them all");
         return Err(ApiError::new(Code::SavedSearchNotFound, detail));
     }

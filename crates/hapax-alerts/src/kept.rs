@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::Backend;
+use hapax_core::store::{NamedValue, Swapped, ValueSpace, ValueSwap};
 
 use super::facts::ANSWER_TIMEOUT;
 use super::row::Row;
@@ -26,16 +27,13 @@ pub(super) struct Shelf(pub(super) Arc<dyn Backend>);
 impl Shelf {
     /// Every alert that this version can read.
     pub(super) async fn all(&self) -> Result<Vec<Kept>, NoAnswer> {
-        let all = tokio::time::timeout(ANSWER_TIMEOUT, self.0.alerts()).await;
-        let states = all.map_err(|_| NoAnswer)?.map_err(|_| NoAnswer)?;
+        let all = tokio::time::timeout(ANSWER_TIMEOUT, self.0.values(&ValueSpace::Alerts)).await;
+        let values = all.map_err(|_| NoAnswer)?.map_err(|_| NoAnswer)?;
         // Alerts that a newer version wrote are left to it.
-        let readable = states.into_iter().filter_map(|state| {
-            let row = serde_json::from_slice(&state.value).ok()?;
-            Some(Kept {
-                name: state.name,
-                bytes: state.value,
-                row,
-            })
+        let readable = values.into_iter().filter_map(|NamedValue { name, value }| {
+            let row = serde_json::from_slice(&value).ok()?;
+            let bytes = value;
+            Some(Kept { name, bytes, row })
         });
         Ok(readable.collect())
     }
@@ -67,7 +65,8 @@ impl Shelf {
     }
 
     async fn swap(&self, name: &str, before: Option<Vec<u8>>, after: Option<Vec<u8>>) -> bool {
-        let swapped = self.0.swap_alert(name, before, after);
-        matches!(tokio::time::timeout(ANSWER_TIMEOUT, swapped).await, Ok(Ok(true)))
+        let swap = ValueSwap::exact(ValueSpace::Alerts, name, before, after);
+        let swapped = tokio::time::timeout(ANSWER_TIMEOUT, self.0.swap_value(swap)).await;
+        matches!(swapped, Ok(Ok(Swapped::Done)))
     }
 }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use hapax_core::store::ValueSpace;
 use hapax_core::{Backend, Clock};
 use parking_lot::Mutex;
 
@@ -125,10 +126,10 @@ impl Alerts {
 
     /// The alerts in the store now, by rule and subject.
     pub async fn all(&self) -> Result<Vec<Alert>, hapax_core::store::Error> {
-        let states = self.gatherer.store.alerts().await?;
-        let rows = states
+        let values = self.gatherer.store.values(&ValueSpace::Alerts).await?;
+        let rows = values
             .iter()
-            .filter_map(|state| serde_json::from_slice(&state.value).ok());
+            .filter_map(|value| serde_json::from_slice(&value.value).ok());
         Ok(view::of(rows))
     }
 

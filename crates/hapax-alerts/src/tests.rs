@@ -157,7 +157,8 @@ async fn an_alert_fires_once_while_it_is_true_and_resolves_once_after_it() {
     assert_eq!(site.told(), ["alert.firing", "alert.resolved"]);
     process.runs_for(WINDOW).await;
     assert_eq!(site.told().len(), 2);
-    assert_eq!(site.store.alerts().await.unwrap(), [], "nothing is left of it");
+    let left = site.store.values(&ValueSpace::Alerts).await.unwrap();
+    assert_eq!(left, [], "nothing is left of it");
     process.goes_wrong();
     process.runs_for(STEP).await;
     assert_eq!(site.told().len(), 3, "another time is another alert");

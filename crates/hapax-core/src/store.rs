@@ -20,15 +20,15 @@ mod reseal;
 mod sealed;
 mod store_migration;
 mod traffic;
+mod values;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 pub use admin::{
-    ALERTS_MAX, Actor, AlertState, AuditEntry, AuditRecord, Binding, BodyNote, DeadQuery, Disposal, Driver,
-    DuplicateNote, IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState,
-    ReplayTally, SAVED_SEARCHES_MAX, SavedSearch, SourceState,
+    Actor, AuditEntry, AuditRecord, Binding, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote,
+    IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally,
 };
 pub use alive::{Alive, AliveReport, Patience};
 pub use audit::{
@@ -52,6 +52,9 @@ pub use store_migration::{
     Record, StoreMigration, WorkRecord,
 };
 pub use traffic::{Durations, NotATimeRange, Redelivered, Subject, TimeRange, Traffic, TrafficRow};
+pub use values::{
+    ALERTS_MAX, Expected, NamedValue, SAVED_SEARCHES_MAX, SavedSearch, Swapped, ValueSpace, ValueSwap,
+};
 
 use crate::{
     Attempt, AttemptOutcome, BodyHash, ContentHash, DeliveryState, DestinationId, ErrorClass, EventId,

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use hapax_core::store::{Error, LedgerCount, SourceState};
+use hapax_core::store::{Error, LedgerCount, NamedValue, ValueSpace, ValueSwap};
 use hapax_core::{Backend, SourceName, Timestamp};
 
 use hapax_config::{Config, Source};
@@ -22,16 +22,14 @@ pub struct EarlierIds(HashMap<SourceName, Timestamp>);
 impl EarlierIds {
     /// Reads when each source's rule took effect, and records new rules.
     pub async fn read(store: &dyn Backend, config: &Config, now: Timestamp) -> Result<Self, Error> {
-        let states = store.source_states().await?;
         let mut ends = HashMap::new();
         for source in config.sources.values() {
-            let recorded = states
-                .iter()
-                .find(|state| state.source == source.name && state.name == IDENTITY);
+            let values = store.values(&ValueSpace::Source(source.name.clone())).await?;
+            let recorded = values.iter().find(|value| value.name == IDENTITY);
             if recorded.is_none() && source.recipe.identity.earlier.is_none() {
                 continue;
             }
-            let since = match recorded.and_then(|state| since(source, state)) {
+            let since = match recorded.and_then(|recorded| since(source, recorded)) {
                 Some(since) => since,
                 None => begin(store, source, recorded, now).await?,
             };
@@ -57,23 +55,20 @@ impl EarlierIds {
 async fn begin(
     store: &dyn Backend,
     source: &Source,
-    recorded: Option<&SourceState>,
+    recorded: Option<&NamedValue>,
     now: Timestamp,
 ) -> Result<Timestamp, Error> {
     let is_known = |ledger: &LedgerCount| ledger.scope == source.scope;
     let is_first = recorded.is_none() && !store.counts().await?.ledger.iter().any(is_known);
     let since = if is_first { Timestamp::from_micros(0) } else { now };
-    let state = SourceState {
-        source: source.name.clone(),
-        name: IDENTITY.to_owned(),
-        value: format!("{}{}", rule(source), since.as_micros()).into_bytes(),
-    };
-    store.put_source_state(state).await?;
+    let value = NamedValue::new(IDENTITY, format!("{}{}", rule(source), since.as_micros()));
+    let put = ValueSwap::put(ValueSpace::Source(source.name.clone()), value);
+    store.swap_value(put).await?;
     Ok(since)
 }
 
 /// When the rule took effect, if the recorded value is for this rule.
-fn since(source: &Source, recorded: &SourceState) -> Option<Timestamp> {
+fn since(source: &Source, recorded: &NamedValue) -> Option<Timestamp> {
     let text = std::str::from_utf8(&recorded.value).ok()?;
     let micros = text.strip_prefix(&rule(source))?.parse().ok()?;
     Some(Timestamp::from_micros(micros))

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hapax_core::store::{
-    BodyNote, BodyTerm, ConflictingBody, Error, IndexedValue, LedgerEntry, ReadStored, SourceState, is_sealed,
+    BodyNote, BodyTerm, ConflictingBody, Error, IndexedValue, LedgerEntry, ReadStored, is_sealed,
 };
-use hapax_core::{BodyHash, ContentHash, EventId, Headers, NewEvent, Scope, StoredEvent};
+use hapax_core::{BodyHash, ContentHash, EventId, Headers, NewEvent, Scope, SourceName, StoredEvent};
 
 use crate::digests::{Digests, Kind};
 use crate::keys::{KeyId, Keys, Subject, Unopened, Writes};
@@ -325,28 +325,29 @@ impl Contents {
     }
 
     /// Values of sources are sealed even if events are written in plain: they may be secrets.
-    pub(crate) fn seal_state(&self, state: SourceState) -> Result<SourceState, Error> {
-        let name = name_of_state(&state);
-        let sealer = self.keys.first().sealer(Subject::new("state", &name))?;
-        Ok(SourceState {
-            value: sealer.seal(b"value", &state.value)?,
-            ..state
-        })
+    pub(crate) fn seal_value(&self, source: &SourceName, name: &str, value: &[u8]) -> Result<Vec<u8>, Error> {
+        let subject = name_of_value(source, name);
+        let sealer = self.keys.first().sealer(Subject::new("state", &subject))?;
+        sealer.seal(b"value", value)
     }
 
     /// A value of a source. One from before encryption was turned on is plain, or sealed with `server.state_key`.
-    pub(crate) fn open_state(&self, state: SourceState) -> Result<SourceState, Unopened> {
-        let value = if is_sealed(&state.value) {
-            let name = name_of_state(&state);
-            self.keys
-                .opener(Subject::new("state", &name))
-                .open(b"value", &state.value)?
-        } else {
-            let mut keys = self.keys.all();
-            let legacy = keys.find_map(|key| key.open_state(&state.source, &state.name, &state.value));
-            legacy.unwrap_or_else(|| state.value.clone())
-        };
-        Ok(SourceState { value, ..state })
+    pub(crate) fn open_value(
+        &self,
+        source: &SourceName,
+        name: &str,
+        stored: &[u8],
+    ) -> Result<Vec<u8>, Unopened> {
+        if is_sealed(stored) {
+            let subject = name_of_value(source, name);
+            let mut opener = self.keys.opener(Subject::new("state", &subject));
+            return opener.open(b"value", stored);
+        }
+        let legacy = self
+            .keys
+            .all()
+            .find_map(|key| key.open_state(source, name, stored));
+        Ok(legacy.unwrap_or_else(|| stored.to_vec()))
     }
 
     /// Whether a value is sealed with the first key.
@@ -400,8 +401,8 @@ fn name_of_conflicting_body(first: EventId, raw_hash: BodyHash) -> Vec<u8> {
     [&first.as_bytes()[..], raw_hash.as_bytes()].concat()
 }
 
-fn name_of_state(state: &SourceState) -> Vec<u8> {
-    format!("{}\n{}", state.source, state.name).into_bytes()
+fn name_of_value(source: &SourceName, name: &str) -> Vec<u8> {
+    format!("{source}\n{name}").into_bytes()
 }
 
 /// Whether a ledger entry holds digests instead of hashes.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_lc_rs::rand;
-use hapax_core::store::{Error, KEYRING_NAME, MigrationCursor};
+use hapax_core::store::{Error, KEYRING_NAME, MigrationCursor, ValueSpace, ValueSwap};
 use hapax_core::{Backend, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -185,7 +185,7 @@ pub(crate) async fn open(store: &dyn Backend, keys: &Keys) -> Result<Keyring, Op
         let key = settle(&mut cell, keys, before.is_none())?;
         if before.is_none() || cell != known {
             let after = serde_json::to_vec(&cell).map_err(|_| OpenError::Unreadable)?;
-            if !store.swap_alert(KEYRING_NAME, before, Some(after)).await? {
+            if !write(store, before, after).await? {
                 continue;
             }
         }
@@ -306,7 +306,7 @@ async fn swap<T>(
             return Ok(None);
         };
         let after = serde_json::to_vec(&cell).map_err(|_| OpenError::Unreadable)?;
-        if store.swap_alert(KEYRING_NAME, Some(before), Some(after)).await? {
+        if write(store, Some(before), after).await? {
             return Ok(Some(answer));
         }
     }
@@ -314,12 +314,17 @@ async fn swap<T>(
 }
 
 async fn read(store: &dyn Backend) -> Result<Option<(Cell, Vec<u8>)>, OpenError> {
-    let states = store.alerts().await?;
-    let Some(state) = states.into_iter().find(|state| state.name == KEYRING_NAME) else {
+    let Some(value) = store.value(&ValueSpace::Alerts, KEYRING_NAME).await? else {
         return Ok(None);
     };
-    let cell = serde_json::from_slice(&state.value).map_err(|_| OpenError::Unreadable)?;
-    Ok(Some((cell, state.value)))
+    let cell = serde_json::from_slice(&value).map_err(|_| OpenError::Unreadable)?;
+    Ok(Some((cell, value)))
+}
+
+/// Replaces the cell if it is unchanged; returns whether it was.
+async fn write(store: &dyn Backend, before: Option<Vec<u8>>, after: Vec<u8>) -> Result<bool, Error> {
+    let swap = ValueSwap::exact(ValueSpace::Alerts, KEYRING_NAME, before, Some(after));
+    Ok(store.swap_value(swap).await?.is_done())
 }
 
 /// The cell of a store that was never encrypted.

@@ -8,8 +8,8 @@ mod store_migration;
 
 use std::sync::Arc;
 
-use hapax_core::Backend;
-use hapax_core::store::BodyNote;
+use hapax_core::store::{BodyNote, Error, NamedValue, ValueSpace, ValueSwap};
+use hapax_core::{Backend, SourceName};
 use parking_lot::Mutex;
 
 use crate::contents::Contents;
@@ -48,7 +48,7 @@ impl Sealed {
             walker: reencrypt::walker(),
             exported: Mutex::default(),
         };
-        sealed.reseal_states().await?;
+        sealed.reseal_values().await?;
         Ok(sealed)
     }
 
@@ -62,19 +62,26 @@ impl Sealed {
         self.rows.lock().clone()
     }
 
+    /// The plain value of a source.
+    fn open_value(&self, source: &SourceName, name: &str, stored: &[u8]) -> Result<Vec<u8>, Error> {
+        let opened = self.contents.open_value(source, name, stored);
+        opened.map_err(|unopened| unopened.to_error(&format_args!("`{name}` of source {source}")))
+    }
+
     /// Values of sources are few, so all are brought under the first key when the store is opened.
-    async fn reseal_states(&self) -> Result<(), OpenError> {
-        for state in self.inner.source_states().await? {
-            if self.contents.is_current(&state.value) {
-                continue;
+    async fn reseal_values(&self) -> Result<(), OpenError> {
+        for source in self.inner.sources_with_values().await? {
+            let space = ValueSpace::Source(source.clone());
+            for NamedValue { name, value } in self.inner.values(&space).await? {
+                if self.contents.is_current(&value) {
+                    continue;
+                }
+                let opened = self.open_value(&source, &name, &value)?;
+                let sealed = self.contents.seal_value(&source, &name, &opened)?;
+                // If the value was replaced or removed in between, it stays so.
+                let swap = ValueSwap::exact(space.clone(), name, Some(value), Some(sealed));
+                self.inner.swap_value(swap).await?;
             }
-            let (source, name) = (state.source.clone(), state.name.clone());
-            let opened = self.contents.open_state(state);
-            let opened =
-                opened.map_err(|unopened| unopened.to_error(&format_args!("`{name}` of source {source}")))?;
-            let sealed = self.contents.seal_state(opened)?;
-            // If the value was taken in between, it stays gone.
-            self.inner.take_source_state(&source, &name, Some(sealed)).await?;
         }
         Ok(())
     }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use hapax_core::store::{
-    AcceptRequest, BodyNote, Claim, ConflictRecorded, ConflictingBody, Error, EventQuery, SourceState,
-    Unfinished,
+    AcceptRequest, BodyNote, Claim, ConflictRecorded, ConflictingBody, Error, EventQuery, NamedValue,
+    Unfinished, ValueSpace, ValueSwap,
 };
 use hapax_core::{Backend, EventStatus, Headers, NewEvent, Secret, StoredEvent, Timestamp};
 use hapax_seal::{Keys, OpenError, Reencrypted, Sealed, Writes};
@@ -78,12 +78,12 @@ async fn a_wrong_or_missing_key_is_refused_at_the_start_and_nothing_changes() {
     let (bench, inner) = (bench().await, store());
     let event = bench.event("evt_1").build();
     accept(&sealed(&inner, &[OLD]).await, &event).await;
-    let keyring = inner.alerts().await.unwrap();
+    let keyring = inner.values(&ValueSpace::Alerts).await.unwrap();
     let wrong = open(&inner, Writes::Sealed, &[NEW]).await.unwrap_err();
     assert!(matches!(wrong, OpenError::WrongKeys { .. }), "{wrong}");
     let none = Sealed::refuse_encrypted(&*inner).await.unwrap_err();
     assert!(matches!(none, OpenError::NoKeys(_)), "{none}");
-    assert_eq!(inner.alerts().await.unwrap(), keyring);
+    assert_eq!(inner.values(&ValueSpace::Alerts).await.unwrap(), keyring);
     accept(&sealed(&inner, &[NEW, OLD]).await, &event).await;
     let retired = open(&inner, Writes::Sealed, &[NEW]).await.unwrap_err();
     assert!(matches!(retired, OpenError::MissingKeys(_)), "{retired}");
@@ -204,17 +204,15 @@ async fn what_a_state_key_has_sealed_is_read_and_sealed_again() {
     let nonce = key
         .seal_in_place_append_tag(Aad::from(b"asana\nsecret:1"), &mut value)
         .unwrap();
-    let legacy = SourceState {
-        source: "asana".into(),
-        name: "secret:1".to_owned(),
-        value: [nonce.as_ref().as_slice(), &value].concat(),
-    };
-    inner.put_source_state(legacy.clone()).await.unwrap();
+    let space = ValueSpace::Source("asana".into());
+    let legacy = NamedValue::new("secret:1", [nonce.as_ref().as_slice(), &value].concat());
+    let put = ValueSwap::put(space.clone(), legacy.clone());
+    inner.swap_value(put).await.unwrap();
     for keys in [&[OLD][..], &[NEW, OLD], &[NEW, OLD]] {
         let store = sealed(&inner, keys).await;
-        let states = hapax_core::Operations::source_states(&store).await.unwrap();
-        assert_eq!(states[0].value, b"hunter2");
-        let stored = inner.source_states().await.unwrap();
+        let values = hapax_core::Operations::values(&store, &space).await.unwrap();
+        assert_eq!(values[0].value, b"hunter2");
+        let stored = inner.values(&space).await.unwrap();
         assert_ne!(stored[0].value, legacy.value);
         assert!(!stored[0].value.windows(7).any(|window| window == b"hunter2"));
     }

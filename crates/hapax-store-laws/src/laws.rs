@@ -2,7 +2,6 @@
 //!
 //! A law that is not listed in the registry fails `tests/registry.rs`.
 
-pub mod alerts;
 pub mod audit_chain;
 pub mod bindings;
 pub mod claims;
@@ -34,10 +33,9 @@ pub mod requests;
 pub mod rescue;
 pub mod resealing;
 pub mod same_body;
-pub mod saved_searches;
 pub mod searching;
-pub mod source_states;
 pub mod store_migration;
 mod store_migration_reads;
 pub mod tallies;
 pub mod traffic;
+pub mod values;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hapax_core::store::{
-    AcceptRequest, BodyTerm, Candidates, Claim, ConflictingBody, EventQuery, IndexedValue, Report,
-    SourceState,
+    AcceptRequest, BodyTerm, Candidates, Claim, ConflictingBody, EventQuery, IndexedValue, NamedValue,
+    Report, ValueSpace, ValueSwap,
 };
 use hapax_core::{
     Attempt, AttemptOutcome, Backend, BodyHash, ErrorClass, Headers, NewEvent, StoredEvent, Timestamp,
@@ -26,7 +26,7 @@ pub struct Marks {
     event: NewEvent,
     other_body: ConflictingBody,
     attempt: Attempt,
-    state: SourceState,
+    value: NamedValue,
 }
 
 /// Leaves the string in a body, a header, a conflict, a response, an error, an index, a remembered body and a value of
@@ -83,17 +83,14 @@ pub async fn leave_marks(store: &dyn Backend) -> Marks {
         },
     };
     store.finish(vec![report]).await.must();
-    let state = SourceState {
-        source: event.source.clone(),
-        name: "secret:1".to_owned(),
-        value: MARK.as_bytes().to_vec(),
-    };
-    store.put_source_state(state.clone()).await.must();
+    let value = NamedValue::new("secret:1", MARK);
+    let put = ValueSwap::put(ValueSpace::Source(event.source.clone()), value.clone());
+    store.swap_value(put).await.must();
     let marks = Marks {
         event,
         other_body,
         attempt,
-        state,
+        value,
     };
     marks.read_back(store).await;
     marks.find_by_index(store).await;
@@ -110,10 +107,11 @@ impl Marks {
         assert_eq!(record.conflicts[0].raw_hash, self.other_body.raw_hash);
         let conflict = store.conflict(event.id, self.other_body.raw_hash).await.must();
         assert_eq!(conflict.as_ref(), Some(&self.other_body));
-        assert_eq!(
-            store.source_states().await.must(),
-            std::slice::from_ref(&self.state)
-        );
+        let values = store
+            .values(&ValueSpace::Source(event.source.clone()))
+            .await
+            .must();
+        assert_eq!(values, std::slice::from_ref(&self.value));
         self.find(store, None).await;
         let request = AcceptRequest {
             events: vec![event.clone()],

@@ -301,10 +301,6 @@ registry! {
         dead_letters_can_be_discarded_and_restored,
         a_disposal_is_for_one_destination,
     }
-    source_states {
-        values_of_sources_are_kept_over_a_restart,
-        a_value_of_a_source_is_taken_once,
-    }
     jobs {
         a_job_is_kept_over_a_restart,
         a_job_advances_to_its_end,
@@ -357,16 +353,13 @@ registry! {
         dead_letters_are_grouped_by_destination_and_error,
         only_what_is_dead_now_is_in_a_group,
     }
-    saved_searches {
-        views_are_kept_by_name_over_a_restart,
-        a_view_is_deleted_once,
-        at_most_so_many_views_are_kept,
-    }
-    alerts {
-        alerts_are_kept_by_name_over_a_restart,
-        an_alert_is_swapped_only_from_what_it_is,
-        of_several_that_swap_one_alert_one_succeeds,
-        at_most_so_many_alerts_are_kept,
+    values {
+        values_are_kept_by_name_over_a_restart,
+        spaces_do_not_share_values,
+        a_value_is_swapped_only_from_what_it_is,
+        of_several_that_swap_one_value_one_succeeds,
+        a_value_is_taken_once,
+        at_most_so_many_values_are_kept,
     }
     traffic {
         a_row_of_traffic_replaces_itself_alone,

@@ -8,13 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hapax_store_laws::laws::{
-    alerts, audit_chain, bindings, claims, dead_groups, durability, erasing, fencing, finishing, identities,
-    indexes, jobs, lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger,
-    record_conflicts, rescue, saved_searches, searching, store_migration, traffic,
+    audit_chain, bindings, claims, dead_groups, durability, erasing, fencing, finishing, identities, indexes,
+    jobs, lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger, record_conflicts, rescue,
+    searching, store_migration, traffic, values,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
-use store::{BrokenSubject, Fault};
+use store::{BrokenSubject, Fault, SpaceKind};
 
 /// Enough random sequences to expose each fault, by a wide margin.
 const CASES: u32 = 2000;
@@ -239,19 +239,6 @@ fn a_store_that_keeps_what_people_look_at_badly_is_caught() {
         traffic::a_row_of_traffic_replaces_itself_alone,
     );
     is_caught(
-        Fault::KeepsEveryView,
-        saved_searches::at_most_so_many_views_are_kept,
-    );
-    is_caught(
-        Fault::SwapsBlindly,
-        alerts::an_alert_is_swapped_only_from_what_it_is,
-    );
-    is_caught(
-        Fault::SwapsBlindly,
-        alerts::of_several_that_swap_one_alert_one_succeeds,
-    );
-    is_caught(Fault::KeepsEveryAlert, alerts::at_most_so_many_alerts_are_kept);
-    is_caught(
         Fault::ForgetsIndexes,
         indexes::a_field_is_indexed_since_it_was_declared_without_interruption,
     );
@@ -259,6 +246,23 @@ fn a_store_that_keeps_what_people_look_at_badly_is_caught() {
         Fault::GroupsDiscarded,
         dead_groups::only_what_is_dead_now_is_in_a_group,
     );
+}
+
+#[test]
+fn a_store_that_swaps_values_badly_in_any_space_is_caught() {
+    for space in [SpaceKind::SavedSearches, SpaceKind::Alerts, SpaceKind::Source] {
+        let blind = Fault::SwapsBlindly(space);
+        is_caught(blind, values::a_value_is_swapped_only_from_what_it_is);
+        is_caught(blind, values::of_several_that_swap_one_value_one_succeeds);
+        is_caught(blind, values::a_value_is_taken_once);
+    }
+    for space in [SpaceKind::SavedSearches, SpaceKind::Alerts] {
+        is_caught(
+            Fault::KeepsEveryValue(space),
+            values::at_most_so_many_values_are_kept,
+        );
+    }
+    is_caught(Fault::MixesSources, values::spaces_do_not_share_values);
 }
 
 #[test]

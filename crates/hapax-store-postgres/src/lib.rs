@@ -14,7 +14,6 @@
 //! statements are the one exception, and they are no longer used once such a pooler is detected.
 
 mod accept;
-mod alerts;
 mod alive;
 mod audit;
 mod batch;
@@ -53,10 +52,8 @@ mod replay;
 mod rescue;
 mod reseal;
 mod rows;
-mod saved_searches;
 mod schema;
 mod session;
-mod source_state;
 mod statement;
 mod step;
 mod store;
@@ -67,6 +64,7 @@ mod tls;
 mod traffic;
 mod url;
 mod vacuum;
+mod values;
 
 pub use connect::{ConnectError, Connected, Connector};
 pub use distribution::{Distribution, Node, NotSpread};

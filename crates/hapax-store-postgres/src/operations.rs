@@ -3,16 +3,17 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
-    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
-    IndexedField, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow,
-    Unfinished,
+    AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
+    NamedValue, Pause, ReplayJob, ReplayJobId, Resealed, Swapped, TimeRange, TrafficRow, Unfinished,
+    ValueSpace, ValueSwap,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
+use crate::step::Step;
 use crate::{
-    PostgresStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    reseal, saved_searches, source_state, traffic,
+    PostgresStore, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe, reseal,
+    traffic, values,
 };
 
 #[async_trait]
@@ -37,33 +38,32 @@ impl Operations for PostgresStore {
         self.run((), |session, ()| pauses::pauses(session).boxed()).await
     }
 
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
-        self.run(state, |session, state| source_state::put(session, state).boxed())
-            .await
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error> {
+        let step: Step<_, _> = |session, swap| values::swap(session, swap).boxed();
+        match swap.space {
+            ValueSpace::Source(_) => self.run(swap, step).await,
+            ValueSpace::SavedSearches | ValueSpace::Alerts => self.keep_up(swap, step).await,
+        }
     }
 
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error> {
-        self.run((source.clone(), name.to_owned(), put), |session, taken| {
-            source_state::take(session, taken).boxed()
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.run((space.clone(), name.to_owned()), |session, (space, name)| {
+            values::value(session, space, name).boxed()
         })
         .await
     }
 
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
-        self.run((source.clone(), name.to_owned()), |session, named| {
-            source_state::find(session, named).boxed()
-        })
-        .await
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error> {
+        let step: Step<_, _> = |session, space| values::values(session, space).boxed();
+        match space {
+            ValueSpace::SavedSearches => self.search(space.clone(), step).await,
+            ValueSpace::Alerts => self.keep_up(space.clone(), step).await,
+            ValueSpace::Source(_) => self.run(space.clone(), step).await,
+        }
     }
 
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
-        self.run((), |session, ()| source_state::list(session).boxed())
-            .await
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error> {
+        self.run((), |session, ()| values::sources(session).boxed()).await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
@@ -198,40 +198,6 @@ impl Operations for PostgresStore {
     async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.keep_up(span, |session, span| traffic::list(session, *span).boxed())
             .await
-    }
-
-    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
-        self.keep_up(view, |session, view| saved_searches::put(session, view).boxed())
-            .await
-    }
-
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
-        self.keep_up(name.to_owned(), |session, name| {
-            saved_searches::delete(session, name).boxed()
-        })
-        .await
-    }
-
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
-        self.search((), |session, ()| saved_searches::list(session).boxed())
-            .await
-    }
-
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        self.keep_up((), |session, ()| alerts::list(session).boxed())
-            .await
-    }
-
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error> {
-        self.keep_up((name.to_owned(), before, after), |session, swap| {
-            alerts::swap(session, swap).boxed()
-        })
-        .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

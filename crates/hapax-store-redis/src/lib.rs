@@ -13,7 +13,6 @@
 //! cannot write in the same transaction. `docs/GUARANTEES.md` explains this to users.
 
 mod accept;
-mod alerts;
 mod alive;
 mod audit;
 mod bodies;
@@ -52,16 +51,15 @@ mod replay;
 mod reply;
 mod rescue;
 mod reseal;
-mod saved_searches;
 mod script;
 mod shards;
 mod snapshot;
-mod source_state;
 mod spread;
 mod store;
 mod store_migration;
 mod traffic;
 mod url;
+mod values;
 mod work;
 
 pub use condition::{Condition, Flushed};

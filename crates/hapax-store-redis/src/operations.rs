@@ -2,16 +2,16 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
-    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
-    IndexedField, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow,
-    Unfinished,
+    AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
+    NamedValue, Pause, ReplayJob, ReplayJobId, Resealed, Swapped, TimeRange, TrafficRow, Unfinished,
+    ValueSpace, ValueSwap,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
-    RedisStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    reseal, saved_searches, source_state, traffic,
+    RedisStore, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe, reseal,
+    traffic, values,
 };
 
 #[async_trait]
@@ -36,30 +36,41 @@ impl Operations for RedisStore {
             .await
     }
 
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
-        self.run(|link, _| async move { source_state::put(&link, &state).await })
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error> {
+        match swap.space {
+            ValueSpace::Source(_) => {
+                self.run(|link, _| async move { values::swap(&link, &swap).await })
+                    .await
+            }
+            ValueSpace::SavedSearches | ValueSpace::Alerts => {
+                self.run_aside(|link, _| async move { values::swap(&link, &swap).await })
+                    .await
+            }
+        }
+    }
+
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let (space, name) = (space.clone(), name.to_owned());
+        self.run(|link, _| async move { values::value(&link, &space, &name).await })
             .await
     }
 
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error> {
-        let (source, name) = (source.clone(), name.to_owned());
-        self.run(|link, _| async move { source_state::take(&link, &source, &name, put.as_ref()).await })
-            .await
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error> {
+        let space = space.clone();
+        match space {
+            ValueSpace::Source(_) => {
+                self.run(|link, _| async move { values::values(&link, &space).await })
+                    .await
+            }
+            ValueSpace::SavedSearches | ValueSpace::Alerts => {
+                self.run_aside(|link, _| async move { values::values(&link, &space).await })
+                    .await
+            }
+        }
     }
 
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
-        let (source, name) = (source.clone(), name.to_owned());
-        self.run(|link, _| async move { source_state::find(&link, &source, &name).await })
-            .await
-    }
-
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
-        self.run(|link, _| async move { source_state::list(&link).await })
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error> {
+        self.run(|link, _| async move { values::sources(&link).await })
             .await
     }
 
@@ -177,38 +188,6 @@ impl Operations for RedisStore {
 
     async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.run_aside(|link, _| async move { traffic::list(&link, span).await })
-            .await
-    }
-
-    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
-        self.run_aside(|link, _| async move { saved_searches::put(&link, &view).await })
-            .await
-    }
-
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
-        let name = name.to_owned();
-        self.run_aside(|link, _| async move { saved_searches::delete(&link, &name).await })
-            .await
-    }
-
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
-        self.run_aside(|link, _| async move { saved_searches::list(&link).await })
-            .await
-    }
-
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        self.run_aside(|link, _| async move { alerts::list(&link).await })
-            .await
-    }
-
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error> {
-        let name = name.to_owned();
-        self.run_aside(|link, _| async move { alerts::swap(&link, &name, before, after).await })
             .await
     }
 

@@ -10,7 +10,6 @@
 //! answers back.
 
 mod accept;
-mod alerts;
 mod alive;
 mod audit;
 mod bodies;
@@ -52,14 +51,13 @@ mod replay;
 mod rescue;
 mod reseal;
 mod rows;
-mod saved_searches;
 mod schema;
-mod source_state;
 mod store;
 mod store_migration;
 mod tallies;
 mod tokens;
 mod traffic;
+mod values;
 mod writer;
 
 pub use open::OpenError;

@@ -2,16 +2,16 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
-    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
-    IndexedField, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow,
-    Unfinished,
+    AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
+    NamedValue, Pause, ReplayJob, ReplayJobId, Resealed, Swapped, TimeRange, TrafficRow, Unfinished,
+    ValueSpace, ValueSwap,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
-    SqliteStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    reseal, saved_searches, source_state, traffic,
+    SqliteStore, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe, reseal,
+    traffic, values,
 };
 
 #[async_trait]
@@ -32,28 +32,22 @@ impl Operations for SqliteStore {
         self.read(pauses::pauses).await
     }
 
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
-        self.write(state, 1, 0, source_state::put).await
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error> {
+        self.write(swap, 1, 0, values::swap).await
     }
 
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error> {
-        let taken = (source.clone(), name.to_owned(), put);
-        self.write(taken, 1, 0, source_state::take).await
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let (space, name) = (space.clone(), name.to_owned());
+        self.read(move |desk| values::value(desk, &space, &name)).await
     }
 
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
-        let (source, name) = (source.clone(), name.to_owned());
-        self.read(move |desk| source_state::find(desk, &source, &name))
-            .await
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error> {
+        let space = space.clone();
+        self.read(move |desk| values::values(desk, &space)).await
     }
 
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
-        self.read(source_state::list).await
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error> {
+        self.read(values::sources).await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
@@ -163,32 +157,6 @@ impl Operations for SqliteStore {
 
     async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.read(move |desk| traffic::list(desk, span)).await
-    }
-
-    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
-        self.write(view, 1, 0, saved_searches::put).await
-    }
-
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
-        self.write(name.to_owned(), 1, 0, saved_searches::delete).await
-    }
-
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
-        self.read(saved_searches::list).await
-    }
-
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        self.read(alerts::list).await
-    }
-
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error> {
-        self.write((name.to_owned(), before, after), 1, 0, alerts::swap)
-            .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

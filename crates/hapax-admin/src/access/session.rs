@@ -1,14 +1,14 @@
 //! Sessions: what a browser holds in place of a token, in the cookie `hapax_session`.
 //!
-//! The cookie is random. The store keeps the session under the cookie's SHA-256, as source state of a source name
-//! that cannot exist: every replica finds it, and signing out on one replica signs out on all. The session is looked
+//! The cookie is random. The store keeps the session under the cookie's SHA-256, as a value of a source name that
+//! cannot exist: every replica finds it, and signing out on one replica signs out on all. The session is looked
 //! up for every request. If the store cannot be read, the response is 503, never "still valid".
 
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac;
-use hapax_core::store::SourceState;
+use hapax_core::store::{NamedValue, ValueSpace, ValueSwap};
 use hapax_core::{Backend, SourceName, Timestamp};
 use http::HeaderMap;
 use http::header::COOKIE;
@@ -68,7 +68,9 @@ pub(super) async fn open(store: &dyn Backend, cookie: &str, opener: Opener, now:
         seen_at: now,
         expires_at: now.plus(SESSION_LIFE),
     };
-    Ok(store.put_source_state(kept.state(&key(cookie))).await?)
+    let put = ValueSwap::put(space(), kept.value(&key(cookie)));
+    store.swap_value(put).await?;
+    Ok(())
 }
 
 /// The session of a cookie, unless it has ended or its token or `[server.oidc]` has changed. Marks it as used.
@@ -85,10 +87,8 @@ pub(super) async fn find(
     if now.since(kept.seen_at) >= SEEN_EVERY {
         kept.seen_at = now;
         // One atomic step, so that a session that ends at this moment stays ended.
-        if !store
-            .take_source_state(&kept_as(), &key, Some(kept.state(&key)))
-            .await?
-        {
+        let seen = ValueSwap::take(space(), key.as_str(), Some(kept.value(&key)));
+        if !store.swap_value(seen).await?.is_done() {
             return Ok(None);
         }
     }
@@ -109,8 +109,8 @@ pub(super) async fn look(
     cookie: &str,
     now: Timestamp,
 ) -> ApiResult<Option<(Kept, Caller)>> {
-    let state = store.source_state(&kept_as(), &key(cookie)).await?;
-    let kept = state.and_then(|state| Kept::read(&state));
+    let value = store.value(&space(), &key(cookie)).await?;
+    let kept = value.and_then(|value| Kept::read(&value));
     let Some(kept) = kept.filter(|kept| kept.is_open(now)) else {
         return Ok(None);
     };
@@ -121,8 +121,7 @@ pub(super) async fn look(
 impl Session {
     /// Ends it on every replica.
     pub async fn end(&self, store: &dyn Backend) -> ApiResult<()> {
-        store.take_source_state(&kept_as(), &self.key, None).await?;
-        Ok(())
+        remove(store, &self.key).await
     }
 
     /// Ends every session of the token, or of the user, that opened this one.
@@ -135,7 +134,7 @@ impl Session {
 pub(super) async fn end_where(store: &dyn Backend, ends: impl Fn(&Opener) -> bool) -> ApiResult<()> {
     for (key, kept) in all(store).await? {
         if ends(&kept.opener) {
-            store.take_source_state(&kept_as(), &key, None).await?;
+            remove(store, &key).await?;
         }
     }
     Ok(())
@@ -146,27 +145,27 @@ impl Kept {
         now < self.expires_at && now < self.seen_at.plus(IDLE_LIFE)
     }
 
-    fn state(&self, key: &str) -> SourceState {
-        SourceState {
-            source: kept_as(),
-            name: key.to_owned(),
-            value: serde_json::to_vec(self).unwrap_or_default(),
-        }
+    fn value(&self, key: &str) -> NamedValue {
+        NamedValue::new(key, serde_json::to_vec(self).unwrap_or_default())
     }
 
     /// `None` if another version wrote it: the user must sign in again.
-    fn read(state: &SourceState) -> Option<Self> {
-        serde_json::from_slice(&state.value).ok()
+    fn read(value: &[u8]) -> Option<Self> {
+        serde_json::from_slice(value).ok()
     }
 }
 
 /// Every session, with its key.
 async fn all(store: &dyn Backend) -> ApiResult<Vec<(String, Kept)>> {
-    let states = store.source_states().await?.into_iter();
-    let ours = states.filter(|state| state.source.as_str() == KEPT_AS);
-    Ok(ours
-        .filter_map(|state| Kept::read(&state).map(|kept| (state.name, kept)))
+    let values = store.values(&space()).await?.into_iter();
+    Ok(values
+        .filter_map(|value| Kept::read(&value.value).map(|kept| (value.name, kept)))
         .collect())
+}
+
+async fn remove(store: &dyn Backend, key: &str) -> ApiResult<()> {
+    store.swap_value(ValueSwap::take(space(), key, None)).await?;
+    Ok(())
 }
 
 /// Deletes ended sessions, and the oldest if there are too many.
@@ -176,13 +175,13 @@ async fn make_room(store: &dyn Backend, now: Timestamp) -> ApiResult<()> {
     let over = sessions.iter().filter(|(_, kept)| !kept.is_open(now)).count();
     let too_many = (sessions.len() + 1).saturating_sub(SESSIONS_MAX);
     for (key, _) in sessions.iter().take(over.max(too_many)) {
-        store.take_source_state(&kept_as(), key, None).await?;
+        remove(store, key).await?;
     }
     Ok(())
 }
 
-fn kept_as() -> SourceName {
-    SourceName::from(KEPT_AS)
+fn space() -> ValueSpace {
+    ValueSpace::Source(SourceName::from(KEPT_AS))
 }
 
 fn key(cookie: &str) -> String {
@@ -380,7 +379,7 @@ mod tests {
         let later = NOON.plus(SESSION_LIFE);
         let opener = Opener::token(token, "new", String::new());
         open(&store, "new", opener, later).await.unwrap();
-        let kept = store.source_states().await.unwrap();
+        let kept = store.values(&space()).await.unwrap();
         assert_eq!(kept.len(), 1);
         let text = String::from_utf8(kept[0].value.clone()).unwrap();
         assert!(!text.contains("of-ci") && !text.contains("new"), "{text}");

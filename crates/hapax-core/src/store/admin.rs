@@ -12,10 +12,11 @@ use crate::{
 
 use super::{
     AuditHead, AuditLink, ConflictingBody, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error,
-    EventQuery, ReplayMode, Resealed, TimeRange, TrafficRow, Unfinished,
+    EventQuery, NamedValue, ReplayMode, Resealed, Swapped, TimeRange, TrafficRow, Unfinished, ValueSpace,
+    ValueSwap,
 };
 
-/// Pauses, the audit trail, replay jobs, dead letters, alerts and statistics.
+/// Pauses, the audit trail, replay jobs, dead letters, small named values and statistics.
 #[async_trait]
 pub trait Operations: Send + Sync + 'static {
     /// Proves that the store can write durably now, without changing any data.
@@ -30,23 +31,18 @@ pub trait Operations: Send + Sync + 'static {
     /// All paused destinations.
     async fn pauses(&self) -> Result<Vec<Pause>, Error>;
 
-    /// Stores a value for a source, replacing the value with the same name. It survives restarts.
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error>;
+    /// Replaces a value with another if what is stored is as expected, in one durable step. Otherwise, or if there is no
+    /// room for another name, nothing changes: of several callers that expect one value, exactly one succeeds.
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error>;
 
-    /// Removes the value with a name and stores another in the same step; returns whether the value existed. If it did
-    /// not, nothing is stored: of several callers that take one value, exactly one succeeds.
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error>;
+    /// The value with a name.
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error>;
 
-    /// The value that a source has stored under a name.
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error>;
+    /// All values of a space, ordered by name.
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error>;
 
-    /// All values stored for sources, ordered by source and name.
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error>;
+    /// The sources that have values, in order.
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error>;
 
     /// Appends an entry to the audit chain and returns its link. Of any number of entries appended concurrently, each
     /// links to the one before it.
@@ -140,28 +136,6 @@ pub trait Operations: Send + Sync + 'static {
     /// All stored rows of a range, ordered by slot.
     async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error>;
 
-    /// Saves a search, replacing the one with its name; returns `false` if [`SAVED_SEARCHES_MAX`] are stored already.
-    async fn put_saved_search(&self, search: SavedSearch) -> Result<bool, Error>;
-
-    /// Deletes a saved search; returns whether it existed.
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error>;
-
-    /// All saved searches, ordered by name.
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error>;
-
-    /// The states of all alerts, ordered by name.
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error>;
-
-    /// Replaces `before` (`None`: no such alert) with `after` in one durable step; returns whether it did. It does not
-    /// if the stored state differs from `before`, or if [`ALERTS_MAX`] alerts exist already: of several callers that
-    /// replace one state, exactly one succeeds.
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error>;
-
     /// Remembers bodies whose id is not signed, and flags an event whose body arrived earlier under another id.
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error>;
 
@@ -194,46 +168,6 @@ pub struct Pause {
     pub by: String,
     /// The reason given.
     pub why: String,
-}
-
-/// A small value that a source keeps in addition to its events, such as a secret that its provider sent during a
-/// handshake. Values that must stay secret are encrypted before they are stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceState {
-    /// The source that the value belongs to.
-    pub source: SourceName,
-    /// The name of the value, unique within the source.
-    pub name: String,
-    /// The value, as raw bytes.
-    pub value: Vec<u8>,
-}
-
-/// The maximum number of saved searches.
-pub const SAVED_SEARCHES_MAX: usize = 200;
-
-/// A saved search: a query with a name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SavedSearch {
-    /// The unique name of the search.
-    pub name: String,
-    /// The query as it was typed: `since:2h` stays relative.
-    pub query: String,
-    /// Who saved it.
-    pub by: String,
-    /// When it was saved.
-    pub at: Timestamp,
-}
-
-/// The maximum number of alerts.
-pub const ALERTS_MAX: usize = 500;
-
-/// The stored state of one alert. Only the alerting code interprets its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AlertState {
-    /// The name of the alert.
-    pub name: String,
-    /// The encoded state.
-    pub value: Vec<u8>,
 }
 
 /// An indexed field of a source.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::store::{Error, SourceState};
-use hapax_core::{Backend, Clock, SourceName, Timestamp};
+use hapax_core::store::{Error, NamedValue, ValueSpace, ValueSwap};
+use hapax_core::{Backend, Clock, Timestamp};
 use hapax_verify::Verifier;
 use hapax_verify::limits::SECRETS_MAX;
 use tokio::sync::{Mutex, Semaphore};
@@ -65,18 +65,18 @@ impl HandedSecrets {
     /// Accepts a secret if a registration is open. When this returns, the secret is durable and every replica can find
     /// it.
     pub async fn take(&self, store: &dyn Backend, secret: &str, now: Timestamp) -> Result<(), NotTaken> {
-        let name = &self.source.name;
-        let states = store.source_states().await?;
-        open_until(&states, name)
+        let values = store.values(&self.space()).await?;
+        open_until(&values)
             .filter(|until| now < *until)
             .ok_or(NotTaken::NoRegistration)?;
-        let state = self.state(secret, now);
         // Of two concurrent handshakes, only one uses the registration.
-        if !store.take_source_state(name, REGISTRATION, Some(state)).await? {
+        let taken = ValueSwap::take(self.space(), REGISTRATION, Some(kept(secret, now)));
+        if !store.swap_value(taken).await?.is_done() {
             return Err(NotTaken::NoRegistration);
         }
-        for old in too_many(&states, name) {
-            store.take_source_state(name, &old.name, None).await?;
+        for old in too_many(&values) {
+            let gone = ValueSwap::take(self.space(), old.name.as_str(), None);
+            store.swap_value(gone).await?;
         }
         self.read(store).await?;
         Ok(())
@@ -101,14 +101,13 @@ impl HandedSecrets {
     }
 
     async fn read(&self, store: &dyn Backend) -> Result<Arc<Verifier>, Error> {
-        let states = store.source_states().await?;
+        let values = store.values(&self.space()).await?;
         let configured = self
             .source
             .secrets
             .iter()
             .map(|secret| secret.expose().to_owned());
-        let handed = secrets_of(&states, &self.source.name)
-            .filter_map(|state| String::from_utf8(state.value.clone()).ok());
+        let handed = secrets_of(&values).filter_map(|value| String::from_utf8(value.value.clone()).ok());
         let secrets: Vec<String> = configured.chain(handed).take(SECRETS_MAX).collect();
         match Verifier::new(&self.source.recipe, &secrets, &self.source.options) {
             Ok(verifier) => self.verifier.store(Arc::new(verifier)),
@@ -119,28 +118,25 @@ impl HandedSecrets {
         Ok(self.verifier())
     }
 
-    fn state(&self, secret: &str, now: Timestamp) -> SourceState {
-        SourceState {
-            source: self.source.name.clone(),
-            // Zero-padded, so that names sort by time.
-            name: format!("{SECRET_PREFIX}{:020}", now.as_micros()),
-            value: secret.as_bytes().to_vec(),
-        }
+    fn space(&self) -> ValueSpace {
+        ValueSpace::Source(self.source.name.clone())
     }
 }
 
-/// A source's secrets, newest first.
-fn secrets_of<'a>(
-    states: &'a [SourceState],
-    source: &'a SourceName,
-) -> impl Iterator<Item = &'a SourceState> {
-    let states = states.iter().rev();
-    states.filter(move |state| state.source == *source && state.name.starts_with(SECRET_PREFIX))
+/// A secret as the store keeps it. The time is zero-padded, so that names sort by time.
+fn kept(secret: &str, now: Timestamp) -> NamedValue {
+    NamedValue::new(format!("{SECRET_PREFIX}{:020}", now.as_micros()), secret)
+}
+
+/// The secrets among a source's values, newest first.
+fn secrets_of(values: &[NamedValue]) -> impl Iterator<Item = &NamedValue> {
+    let values = values.iter().rev();
+    values.filter(|value| value.name.starts_with(SECRET_PREFIX))
 }
 
 /// The oldest secrets, which are removed to make room for a new one.
-fn too_many<'a>(states: &'a [SourceState], source: &'a SourceName) -> impl Iterator<Item = &'a SourceState> {
-    secrets_of(states, source).skip(SECRETS_MAX - 1)
+fn too_many(values: &[NamedValue]) -> impl Iterator<Item = &NamedValue> {
+    secrets_of(values).skip(SECRETS_MAX - 1)
 }
 
 impl std::fmt::Debug for HandedSecrets {

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
-    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
-    IndexedField, KEYRING_NAME, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange,
-    TrafficRow, Unfinished,
+    AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, Expected,
+    IndexedField, KEYRING_NAME, NamedValue, Pause, ReplayJob, ReplayJobId, Resealed, Swapped, TimeRange,
+    TrafficRow, Unfinished, ValueSpace, ValueSwap,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
@@ -31,46 +31,50 @@ impl Operations for Sealed {
         self.inner.pauses().await
     }
 
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
-        self.inner
-            .put_source_state(self.contents.seal_state(state)?)
-            .await
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error> {
+        match &swap.space {
+            ValueSpace::Source(source) => self.swap_sealed(source, &swap).await,
+            ValueSpace::Alerts if is_keyring(&swap) => Ok(Swapped::Differs),
+            ValueSpace::SavedSearches | ValueSpace::Alerts => self.inner.swap_value(swap).await,
+        }
     }
 
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error> {
-        let put = put.map(|state| self.contents.seal_state(state)).transpose()?;
-        self.inner.take_source_state(source, name, put).await
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        match space {
+            ValueSpace::Source(source) => {
+                let stored = self.inner.value(space, name).await?;
+                let opened = stored.map(|stored| self.open_value(source, name, &stored));
+                opened.transpose()
+            }
+            ValueSpace::Alerts if name == KEYRING_NAME => Ok(None),
+            ValueSpace::SavedSearches | ValueSpace::Alerts => self.inner.value(space, name).await,
+        }
     }
 
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
-        let Some(state) = self.inner.source_state(source, name).await? else {
-            return Ok(None);
-        };
-        let opened = self.contents.open_state(state);
-        opened
-            .map(Some)
-            .map_err(|unopened| unopened.to_error(&format!("`{name}` of source {source}")))
-    }
-
-    /// Returns only values that can be opened: one source's must not hide another's.
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
-        let mut opened = Vec::new();
-        for state in self.inner.source_states().await? {
-            let of = format!("`{}` of source {}", state.name, state.source);
-            match self.contents.open_state(state) {
-                Ok(state) => opened.push(state),
-                Err(unopened) => {
-                    let error = unopened.to_error(&of);
-                    tracing::error!(error = &error as &dyn std::error::Error, "a value is left out");
-                }
+    /// Of a source, returns only values that can be opened: one must not hide the others.
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error> {
+        let mut values = self.inner.values(space).await?;
+        match space {
+            ValueSpace::SavedSearches => {}
+            ValueSpace::Alerts => values.retain(|value| value.name != KEYRING_NAME),
+            ValueSpace::Source(source) => {
+                values.retain_mut(|value| match self.open_value(source, &value.name, &value.value) {
+                    Ok(opened) => {
+                        value.value = opened;
+                        true
+                    }
+                    Err(error) => {
+                        tracing::error!(error = &error as &dyn std::error::Error, "a value is left out");
+                        false
+                    }
+                });
             }
         }
-        Ok(opened)
+        Ok(values)
+    }
+
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error> {
+        self.inner.sources_with_values().await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
@@ -179,36 +183,6 @@ impl Operations for Sealed {
         self.inner.traffic(span).await
     }
 
-    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
-        self.inner.put_saved_search(view).await
-    }
-
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
-        self.inner.delete_saved_search(name).await
-    }
-
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
-        self.inner.saved_searches().await
-    }
-
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        let mut alerts = self.inner.alerts().await?;
-        alerts.retain(|state| state.name != KEYRING_NAME);
-        Ok(alerts)
-    }
-
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error> {
-        if name == KEYRING_NAME {
-            return Ok(false);
-        }
-        self.inner.swap_alert(name, before, after).await
-    }
-
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
         let names = notes.iter().map(|note| (note.scope.clone(), note.raw_hash));
         self.bring_over(names.collect()).await?;
@@ -274,5 +248,45 @@ impl Operations for Sealed {
             stored.extend(self.stored_form(row).await?);
         }
         self.inner.reseal(stored).await
+    }
+}
+
+/// Whether a swap touches the keyring, which no caller sees.
+fn is_keyring(swap: &ValueSwap) -> bool {
+    let put = swap.put.as_ref().map(|put| &*put.name);
+    swap.name == KEYRING_NAME || put == Some(KEYRING_NAME)
+}
+
+impl Sealed {
+    /// Sealing the same value twice gives different bytes, so the store cannot compare it: the value is compared here,
+    /// and swapped from the bytes that were read. If these have changed, it is compared again.
+    async fn swap_sealed(&self, source: &SourceName, swap: &ValueSwap) -> Result<Swapped, Error> {
+        let seal = |put: &NamedValue| {
+            let sealed = self.contents.seal_value(source, &put.name, &put.value)?;
+            Ok::<_, Error>(NamedValue::new(put.name.as_str(), sealed))
+        };
+        let sealed = ValueSwap {
+            put: swap.put.as_ref().map(seal).transpose()?,
+            ..swap.clone()
+        };
+        let Expected::Value(expected) = &swap.expected else {
+            return self.inner.swap_value(sealed).await;
+        };
+        loop {
+            let Some(stored) = self.inner.value(&swap.space, &swap.name).await? else {
+                return Ok(Swapped::Differs);
+            };
+            if self.open_value(source, &swap.name, &stored)? != *expected {
+                return Ok(Swapped::Differs);
+            }
+            let from_stored = ValueSwap {
+                expected: Expected::Value(stored),
+                ..sealed.clone()
+            };
+            match self.inner.swap_value(from_stored).await? {
+                Swapped::Differs => {}
+                swapped @ (Swapped::Done | Swapped::Full) => return Ok(swapped),
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hapax_config::Config;
 use hapax_core::Secret;
+use hapax_core::store::ValueSpace;
 use hapax_server::{Server, Tuning};
 use hapax_verify::{FieldList, IdentityRule, Verifier};
 
@@ -113,8 +114,11 @@ async fn a_new_source_has_nothing_to_look_up() {
     for status in ["accepted", "duplicate"] {
         assert_eq!(deliver(&server, "a", "paid").await, told(status, "a:paid"));
     }
-    let states = server.engine().store().source_states().await.unwrap();
-    let states = states.iter().map(|state| String::from_utf8_lossy(&state.value));
-    assert_eq!(states.collect::<Vec<_>>(), ["- 2 0"]);
+    let store = server.engine().store();
+    let sources = store.sources_with_values().await.unwrap();
+    let [source] = sources.try_into().unwrap();
+    let values = store.values(&ValueSpace::Source(source)).await.unwrap();
+    let values = values.iter().map(|value| String::from_utf8_lossy(&value.value));
+    assert_eq!(values.collect::<Vec<_>>(), ["- 2 0"]);
     server.stop().await;
 }

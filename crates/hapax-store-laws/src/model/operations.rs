@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    ALERTS_MAX, AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote,
-    ConflictingBody, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    DuplicateTally, Erased, Error, IndexedField, KEYRING_NAME, Pause, ReplayJob, ReplayJobId, ReplayJobState,
-    Resealed, SAVED_SEARCHES_MAX, SavedSearch, SourceState, TimeRange, TrafficRow, Unfinished,
+    AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
+    NamedValue, Pause, ReplayJob, ReplayJobId, ReplayJobState, Resealed, Swapped, TimeRange, TrafficRow,
+    Unfinished, ValueSpace, ValueSwap,
 };
 use hapax_core::{
     BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp,
@@ -33,38 +33,28 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| state.pauses.values().cloned().collect()))
     }
 
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
-        self.step(|all, _| {
-            all.source_states
-                .insert((state.source.clone(), state.name.clone()), state)
-        });
-        Ok(())
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error> {
+        Ok(self.step(|state, _| state.swap_value(swap)))
     }
 
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error> {
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.step(|state, _| state.values.get(space)?.get(name).cloned()))
+    }
+
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error> {
         Ok(self.step(|state, _| {
-            let taken = state.source_states.remove(&(source.clone(), name.to_owned()));
-            if let (Some(_), Some(put)) = (&taken, put) {
-                state
-                    .source_states
-                    .insert((put.source.clone(), put.name.clone()), put);
-            }
-            taken.is_some()
+            let values = state.values.get(space).into_iter().flatten();
+            values
+                .map(|(name, value)| NamedValue::new(name.as_str(), value.as_slice()))
+                .collect()
         }))
     }
 
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
-        let key = (source.clone(), name.to_owned());
-        Ok(self.step(|state, _| state.source_states.get(&key).cloned()))
-    }
-
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
-        Ok(self.step(|state, _| state.source_states.values().cloned().collect()))
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error> {
+        Ok(self.step(|state, _| {
+            let spaces = state.values.iter().filter(|(_, values)| !values.is_empty());
+            spaces.filter_map(|(space, _)| space.source().cloned()).collect()
+        }))
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
@@ -261,46 +251,6 @@ impl Operations for MemoryStore {
         }))
     }
 
-    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
-        Ok(self.step(|state, _| {
-            let has_room = state.saved_searches.len() < SAVED_SEARCHES_MAX
-                || state.saved_searches.contains_key(&view.name);
-            if has_room {
-                state.saved_searches.insert(view.name.clone(), view);
-            }
-            has_room
-        }))
-    }
-
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.step(|state, _| state.saved_searches.remove(name).is_some()))
-    }
-
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
-        Ok(self.step(|state, _| state.saved_searches.values().cloned().collect()))
-    }
-
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        Ok(self.step(|state, _| {
-            let alerts = state.alerts.iter();
-            alerts
-                .map(|(name, value)| AlertState {
-                    name: name.clone(),
-                    value: value.clone(),
-                })
-                .collect()
-        }))
-    }
-
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error> {
-        Ok(self.step(|state, _| state.swap_alert(name, before.as_ref(), after)))
-    }
-
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
         self.step(|state, _| notes.into_iter().for_each(|note| state.note_body(note)));
         Ok(())
@@ -338,16 +288,17 @@ impl Operations for MemoryStore {
 }
 
 impl State {
-    fn swap_alert(&mut self, name: &str, before: Option<&Vec<u8>>, after: Option<Vec<u8>>) -> bool {
-        let is_full = self.alerts.keys().filter(|name| *name != KEYRING_NAME).count() >= ALERTS_MAX;
-        if self.alerts.get(name) != before || before.is_none() && after.is_some() && is_full {
-            return false;
+    fn swap_value(&mut self, swap: ValueSwap) -> Swapped {
+        let values = self.values.entry(swap.space.clone()).or_default();
+        if !swap.expected.is_met_by(values.get(&swap.name).map(Vec::as_slice)) {
+            return Swapped::Differs;
         }
-        match after {
-            Some(after) => self.alerts.insert(name.to_owned(), after),
-            None => self.alerts.remove(name),
-        };
-        true
+        if !swap.has_room(values.keys().map(String::as_str)) {
+            return Swapped::Full;
+        }
+        values.remove(&swap.name);
+        values.extend(swap.put.map(|put| (put.name, put.value)));
+        Swapped::Done
     }
 
     /// Changes one delivery if it is in the expected state. Returns how many changed.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use hapax_core::store::{
     Alive, AttemptView, AuditRecord, ConflictingBody, DeliveryView, DuplicateTally, ImportMark, IndexedField,
-    IndexedValue, JobHold, LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedSearch, SourceState,
-    Subject, TimeRange, Traffic,
+    IndexedValue, JobHold, LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, Subject, TimeRange, Traffic,
+    ValueSpace,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
-    Identity, Key, Lane, Owner, Scope, SourceName, StoredEvent, Timestamp, Token,
+    Identity, Key, Lane, Owner, Scope, StoredEvent, Timestamp, Token,
 };
 
 #[derive(Debug, Default)]
@@ -24,9 +24,7 @@ pub(super) struct State {
     /// By scope and hash: the events that carried the body, earliest first.
     pub(super) bodies: BTreeMap<(Scope, [u8; 32]), Vec<BodyRow>>,
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
-    pub(super) source_states: BTreeMap<(SourceName, String), SourceState>,
-    pub(super) saved_searches: BTreeMap<String, SavedSearch>,
-    pub(super) alerts: BTreeMap<String, Vec<u8>>,
+    pub(super) values: BTreeMap<ValueSpace, BTreeMap<String, Vec<u8>>>,
     pub(super) traffic: BTreeMap<(TimeRange, Timestamp, Subject, Owner), Traffic>,
     /// Since when each field is indexed.
     pub(super) indexes: BTreeMap<IndexedField, Timestamp>,

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AlertState, AliveReport, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote,
-    Census, Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord,
+    AcceptRequest, AliveReport, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Census,
+    Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal,
+    Driver, DuplicateNote, DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord, Expected,
     Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, MigrationCursor,
-    MigrationPage, Origin, Pause, PurgeOrder, Purged, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed,
-    Report, Rescued, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow, Unfinished, Written,
+    MigrationPage, NamedValue, Origin, Pause, PurgeOrder, Purged, Record, ReplayJob, ReplayJobId,
+    ReplayOrder, Replayed, Report, Rescued, Resealed, Swapped, TimeRange, TrafficRow, Unfinished, ValueSpace,
+    ValueSwap, Written,
 };
 use hapax_core::{
     AttemptOutcome, Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity,
@@ -75,12 +76,12 @@ pub(crate) enum Fault {
     ForgetsIndexes,
     /// Counts discarded deliveries as dead.
     GroupsDiscarded,
-    /// Claims to keep any number of saved searches.
-    KeepsEveryView,
-    /// Writes an alert whatever its current value.
-    SwapsBlindly,
-    /// Claims to keep any number of alerts.
-    KeepsEveryAlert,
+    /// Replaces values in one kind of space whatever they are.
+    SwapsBlindly(SpaceKind),
+    /// Claims to keep any number of values in one kind of space.
+    KeepsEveryValue(SpaceKind),
+    /// Keeps the values of all sources together.
+    MixesSources,
     /// Binds a name to any body.
     BindsToAnything,
     /// Forgets where the audit trail ends.
@@ -89,6 +90,24 @@ pub(crate) enum Fault {
     ErasesNothing,
     /// Erases events with unfinished deliveries without being told to.
     ErasesUnfinishedWork,
+}
+
+/// A kind of space for values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpaceKind {
+    SavedSearches,
+    Alerts,
+    Source,
+}
+
+impl SpaceKind {
+    const fn of(space: &ValueSpace) -> Self {
+        match space {
+            ValueSpace::SavedSearches => Self::SavedSearches,
+            ValueSpace::Alerts => Self::Alerts,
+            ValueSpace::Source(_) => Self::Source,
+        }
+    }
 }
 
 pub(crate) struct BrokenSubject {
@@ -148,6 +167,13 @@ struct Broken {
 impl Broken {
     fn has(&self, fault: Fault) -> bool {
         self.fault == fault
+    }
+
+    fn space(&self, space: &ValueSpace) -> ValueSpace {
+        match space {
+            ValueSpace::Source(_) if self.has(Fault::MixesSources) => ValueSpace::Source("all".into()),
+            ValueSpace::SavedSearches | ValueSpace::Alerts | ValueSpace::Source(_) => space.clone(),
+        }
     }
 
     fn spoil(&self, request: &mut AcceptRequest) {
@@ -354,25 +380,30 @@ impl Operations for Broken {
         self.inner.pauses().await
     }
 
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
-        self.inner.put_source_state(state).await
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error> {
+        let mut swap = swap;
+        let kind = SpaceKind::of(&swap.space);
+        swap.space = self.space(&swap.space);
+        if self.has(Fault::SwapsBlindly(kind)) {
+            swap.expected = Expected::Anything;
+        }
+        let swapped = self.inner.swap_value(swap).await?;
+        if swapped == Swapped::Full && self.has(Fault::KeepsEveryValue(kind)) {
+            return Ok(Swapped::Done);
+        }
+        Ok(swapped)
     }
 
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error> {
-        self.inner.take_source_state(source, name, put).await
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.value(&self.space(space), name).await
     }
 
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
-        self.inner.source_state(source, name).await
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error> {
+        self.inner.values(&self.space(space)).await
     }
 
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
-        self.inner.source_states().await
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error> {
+        self.inner.sources_with_values().await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
@@ -509,41 +540,6 @@ impl Operations for Broken {
 
     async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.inner.traffic(span).await
-    }
-
-    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
-        let kept = self.inner.put_saved_search(view).await?;
-        Ok(kept || self.has(Fault::KeepsEveryView))
-    }
-
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
-        self.inner.delete_saved_search(name).await
-    }
-
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
-        self.inner.saved_searches().await
-    }
-
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        self.inner.alerts().await
-    }
-
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error> {
-        let mut before = before;
-        if self.has(Fault::SwapsBlindly) {
-            let kept = self.inner.alerts().await?;
-            before = kept
-                .into_iter()
-                .find(|alert| alert.name == name)
-                .map(|alert| alert.value);
-        }
-        let swapped = self.inner.swap_alert(name, before, after).await?;
-        Ok(swapped || self.has(Fault::KeepsEveryAlert))
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

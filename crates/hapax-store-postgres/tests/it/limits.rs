@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{BodyTerm, Error, EventQuery, TimeRange, Written};
+use hapax_core::store::{BodyTerm, Error, EventQuery, TimeRange, ValueSpace, Written};
 use hapax_core::{Operations, Store};
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
@@ -96,7 +96,7 @@ async fn no_search_and_no_upkeep_keeps_an_event_waiting() {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
                 match n % 2 {
-                    0 => drop(store.saved_searches().await),
+                    0 => drop(store.values(&ValueSpace::SavedSearches).await),
                     _ => drop(store.traffic(TimeRange::Day).await),
                 }
             })

@@ -7,7 +7,9 @@ mod verify;
 
 use std::sync::Arc;
 
-use hapax_core::store::{Census, Error, ImportMark, MigrationCursor, Record, TimeRange};
+use hapax_core::store::{
+    Census, Error, ImportMark, MigrationCursor, Record, TimeRange, ValueSpace, ValueSwap,
+};
 use hapax_core::{Backend, Clock, SystemClock};
 use serde_json::json;
 
@@ -89,11 +91,11 @@ async fn copy(places: &BothStores, page: u32) -> Result<Copied, CliError> {
     if verdict.is_equal() {
         // These are few and small, and writing them again changes nothing, so they are not part of the pages. Alerts
         // are left out: one that still applies fires again within ten seconds of the first start.
-        for state in source.source_states().await? {
-            target.put_source_state(state).await?;
-        }
-        for search in source.saved_searches().await? {
-            target.put_saved_search(search).await?;
+        let sources = source.sources_with_values().await?.into_iter();
+        for space in sources.map(ValueSpace::Source).chain([ValueSpace::SavedSearches]) {
+            for value in source.values(&space).await? {
+                target.swap_value(ValueSwap::put(space.clone(), value)).await?;
+            }
         }
         for span in TimeRange::ALL {
             target.put_traffic(source.traffic(span).await?).await?;

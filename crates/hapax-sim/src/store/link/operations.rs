@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Census, ConflictingBody,
-    Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased,
-    Error, ImportBegun, ImportMark, IndexedField, MigrationCursor, MigrationPage, Origin, Pause, Record,
-    ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow, Unfinished,
+    AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Census, ConflictingBody, Cursor,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
+    ImportBegun, ImportMark, IndexedField, MigrationCursor, MigrationPage, NamedValue, Origin, Pause, Record,
+    ReplayJob, ReplayJobId, Resealed, Swapped, TimeRange, TrafficRow, Unfinished, ValueSpace, ValueSwap,
 };
 use hapax_core::{
     BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, StoreMigration, Timestamp,
@@ -35,32 +35,24 @@ impl Operations for Link {
         self.call(async move { model.pauses().await }).await
     }
 
-    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
+    async fn swap_value(&self, swap: ValueSwap) -> Result<Swapped, Error> {
         let model = self.vault.model.clone();
-        self.call(async move { model.put_source_state(state).await })
-            .await
+        self.call(async move { model.swap_value(swap).await }).await
     }
 
-    async fn take_source_state(
-        &self,
-        source: &SourceName,
-        name: &str,
-        put: Option<SourceState>,
-    ) -> Result<bool, Error> {
-        let (model, source, name) = (self.vault.model.clone(), source.clone(), name.to_owned());
-        self.call(async move { model.take_source_state(&source, &name, put).await })
-            .await
+    async fn value(&self, space: &ValueSpace, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let (model, space, name) = (self.vault.model.clone(), space.clone(), name.to_owned());
+        self.call(async move { model.value(&space, &name).await }).await
     }
 
-    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
-        let (model, source, name) = (self.vault.model.clone(), source.clone(), name.to_owned());
-        self.call(async move { model.source_state(&source, &name).await })
-            .await
+    async fn values(&self, space: &ValueSpace) -> Result<Vec<NamedValue>, Error> {
+        let (model, space) = (self.vault.model.clone(), space.clone());
+        self.call(async move { model.values(&space).await }).await
     }
 
-    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
+    async fn sources_with_values(&self) -> Result<Vec<SourceName>, Error> {
         let model = self.vault.model.clone();
-        self.call(async move { model.source_states().await }).await
+        self.call(async move { model.sources_with_values().await }).await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
@@ -183,38 +175,6 @@ impl Operations for Link {
     async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.traffic(span).await }).await
-    }
-
-    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
-        let model = self.vault.model.clone();
-        self.call(async move { model.put_saved_search(view).await }).await
-    }
-
-    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
-        let (model, name) = (self.vault.model.clone(), name.to_owned());
-        self.call(async move { model.delete_saved_search(&name).await })
-            .await
-    }
-
-    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
-        let model = self.vault.model.clone();
-        self.call(async move { model.saved_searches().await }).await
-    }
-
-    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        let model = self.vault.model.clone();
-        self.call(async move { model.alerts().await }).await
-    }
-
-    async fn swap_alert(
-        &self,
-        name: &str,
-        before: Option<Vec<u8>>,
-        after: Option<Vec<u8>>,
-    ) -> Result<bool, Error> {
-        let (model, name) = (self.vault.model.clone(), name.to_owned());
-        self.call(async move { model.swap_alert(&name, before, after).await })
-            .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
