@@ -7,6 +7,13 @@ use std::str::FromStr;
 use super::address::normal;
 use super::network::{Network, NetworkError};
 use super::section::Section;
+use super::setting::Key;
+
+pub(super) static ALLOW_TARGETS: Key<Vec<String>> = Key::with_default(
+    "allow_targets",
+    "[]",
+    "Which hosts that are not public the rows may name: ranges of addresses and names of hosts, such as `[\"10.1.0.0/16\", \"internal.example.com\"]`. Without it rows reach public addresses alone. Link-local and metadata addresses and the listeners of Hapax itself are refused in any case. A refused call is a dead letter at once.",
+);
 
 const LIST_MAX: usize = 256;
 /// The longest host name (RFC 1035).
@@ -44,7 +51,7 @@ impl AllowedTargets {
     }
 
     /// The entries as written in the file.
-    pub(super) fn as_written(&self) -> Vec<String> {
+    fn as_written(&self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
     }
 }
@@ -80,9 +87,9 @@ impl fmt::Display for AllowedTarget {
 }
 
 pub(super) fn read(section: &mut Section<'_, '_, '_>) -> AllowedTargets {
-    let texts = section.texts("allow_targets").unwrap_or_default();
+    let texts = section.list(&ALLOW_TARGETS);
     if texts.len() > LIST_MAX {
-        section.problem("allow_targets", format_args!("at most {LIST_MAX} of them"));
+        section.problem(&ALLOW_TARGETS, format_args!("at most {LIST_MAX} of them"));
     }
     let mut allowed = Vec::new();
     for (path, text) in texts {
@@ -91,7 +98,9 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>) -> AllowedTargets {
             Err(why) => section.report.problem(&path, why),
         }
     }
-    AllowedTargets(allowed)
+    let allowed = AllowedTargets(allowed);
+    section.show(&ALLOW_TARGETS, allowed.as_written());
+    allowed
 }
 
 #[cfg(test)]

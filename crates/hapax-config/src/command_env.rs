@@ -8,10 +8,17 @@ use hapax_core::Secret;
 use super::environment::{Environment, NoVariable};
 use super::report::Report;
 use super::section::Section;
+use super::setting::Key;
 use super::{Config, Kind, ReceiverKind};
 
-/// The variables that programs need to find other programs and to use this machine's locale and time zone.
-const DEFAULT: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
+/// By default, what programs need to find other programs and to use this machine's locale and time zone.
+pub(super) static ENV: Key<Vec<String>> = Key::with_default(
+    "env",
+    "[\"PATH\", \"HOME\", \"LANG\", \"LC_ALL\", \"TZ\", \"TMPDIR\"]",
+    "Which variables of the environment the program is given; it has no others but those that tell it what happened (`HAPAX_…`, `TRACEPARENT`). Variables that this file reads as secrets are refused.",
+)
+.only(&["command"]);
+
 /// The prefix of the variables that Hapax sets for a command, and of its own settings.
 const OURS: &str = "HAPAX_";
 const LIST_MAX: usize = 256;
@@ -27,10 +34,11 @@ pub struct CommandEnv {
 impl CommandEnv {
     /// The variables that a command inherits by default.
     pub fn usual(environment: &Environment) -> Self {
-        let value = |name: &&str| Some(((*name).to_owned(), Secret::new(environment.get(name).ok()?)));
+        let names = ENV.default_value();
+        let value = |name: &String| Some((name.clone(), Secret::new(environment.get(name).ok()?)));
         Self {
-            names: DEFAULT.map(ToOwned::to_owned).to_vec(),
-            values: DEFAULT.iter().filter_map(value).collect(),
+            values: names.iter().filter_map(value).collect(),
+            names,
         }
     }
 
@@ -46,11 +54,13 @@ impl CommandEnv {
 }
 
 pub(super) fn read(section: &mut Section<'_, '_, '_>) -> CommandEnv {
-    let Some(texts) = section.texts("env") else {
-        return CommandEnv::usual(section.report.environment());
+    let Some(texts) = section.texts(&ENV) else {
+        let usual = CommandEnv::usual(section.report.environment());
+        section.show(&ENV, usual.names.clone());
+        return usual;
     };
     if texts.len() > LIST_MAX {
-        section.problem("env", format_args!("at most {LIST_MAX} variables"));
+        section.problem(&ENV, format_args!("at most {LIST_MAX} variables"));
     }
     let mut values = Vec::new();
     for (path, name) in &texts {

@@ -1,30 +1,101 @@
 //! `[destinations.NAME]`.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use hapax_core::{Backoff, DestinationId, OnDead, Secret};
+use hapax_verify::Field;
 use hapax_verify::identity::ValuePath;
-use hapax_verify::sign::Signer;
-use hapax_verify::{Field, catalogue};
 
-use super::command_env::{self, CommandEnv};
+use super::attempts::{
+    self, ATTEMPT_BACKOFF, KeyForm, MAX_ATTEMPTS, ON_DEAD, TIMEOUT, check_signing_secret, read_backoff,
+};
+use super::command_env::{self, CommandEnv, ENV};
 use super::events::{EventPattern, Events};
-use super::http_url::http_url;
-use super::keys::{BACKOFF, DESTINATION};
+use super::http_url::{http_url, shown_url};
 use super::name::parse_name;
 use super::rate::Rate;
 use super::section::Section;
-use super::sql::{self, Sql};
+use super::setting::{Key, Table, words};
+use super::sql::{self, CONNECTIONS, INBOX_RETENTION, PARAMS, STATEMENTS, Sql};
 use hapax_api::duration::format_duration;
 
-pub(super) const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
-const LEASE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(2 * 3600);
-const BACKOFF_FIRST: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
-const BACKOFF_CAP: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(7 * 86_400);
-pub(super) const CONCURRENCY: RangeInclusive<u32> = 1..=1024;
-pub(super) const MAX_ATTEMPTS: RangeInclusive<u32> = 1..=100;
+static KIND: Key<KindName> = Key::required("kind", "What it is: a URL, a program or a database.");
+
+static URL: Key<Secret> = Key::required(
+    "url",
+    "Where to send (link-local and metadata addresses are refused), or the database, `postgres://…` or `sqlite:app.db`. `env:NAME`, `file:PATH` and `exec:COMMAND` keep tokens and passwords out of the file; it is shown without user name, password and query.",
+)
+.named("URL")
+.only(&["http", "sql"])
+.local();
+
+static COMMAND: Key<Vec<String>> = Key::required(
+    "command",
+    "The program and its arguments; no shell. The body is on stdin, exit 0 means done.",
+)
+.only(&["command"])
+.local();
+
+static SIGNING_SECRET: Key<Secret> = attempts::SIGNING_SECRET.only(&["http"]);
+static IDEMPOTENCY_KEY: Key<KeyForm> = attempts::IDEMPOTENCY_KEY.only(&["http"]);
+/// Events of a `sql` destination share transactions: the more are in progress, the fewer commits are needed.
+static CONCURRENCY: Key<u32> = attempts::CONCURRENCY.but_in("sql", "128");
+
+static EVENTS: Key<Vec<String>> = Key::depends(
+    "events",
+    "all",
+    "Which event types are wanted; `*` stands for any text.",
+)
+.named("list of patterns");
+
+static RATE_LIMIT: Key<Rate> = Key::optional("rate_limit", "The most attempts, per replica.");
+
+static ORDER_BY: Key<String> = Key::optional(
+    "order_by",
+    "`body:/json/pointer` or `header:NAME`: events with the same value there run one at a time, in order of acceptance.",
+)
+.named("place");
+
+static LEASE: Key<Duration> = Key::with_default(
+    "lease",
+    "60s",
+    "How long a worker holds a delivery, unless it renews the lease. That a whole replica died is noticed sooner, within 15 s.",
+)
+.within("100ms", "2h");
+
+static ID: Key<String> = Key::depends(
+    "id",
+    "the destination's name",
+    "Its stable identity: keep it when the name changes, or idempotency keys change.",
+);
+
+pub static DESTINATION: Table = Table {
+    header: "[destinations.NAME]",
+    help: "One receiver.",
+    keys: &[
+        &KIND,
+        &URL,
+        &SIGNING_SECRET,
+        &IDEMPOTENCY_KEY,
+        &COMMAND,
+        &ENV,
+        &STATEMENTS,
+        &PARAMS,
+        &CONNECTIONS,
+        &INBOX_RETENTION,
+        &EVENTS,
+        &TIMEOUT,
+        &CONCURRENCY,
+        &RATE_LIMIT,
+        &MAX_ATTEMPTS,
+        &ATTEMPT_BACKOFF,
+        &ORDER_BY,
+        &ON_DEAD,
+        &LEASE,
+        &ID,
+    ],
+};
+
 /// The most patterns in `events`, and the most arguments in `command`.
 const LIST_MAX: usize = 256;
 
@@ -75,37 +146,36 @@ pub enum Kind {
     Sql(Box<Sql>),
 }
 
-/// The format of `Idempotency-Key`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeyForm {
-    /// The key alone, which is what receivers compare today.
-    #[default]
-    Plain,
-    /// In quotes: a structured-field string, as the IETF draft requires.
-    Quoted,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KindName {
+    Http,
+    Command,
+    Sql,
 }
 
-impl KeyForm {
-    /// The format as written in the file.
-    pub const fn as_str(self) -> &'static str {
+words!(KindName { Http, Command, Sql });
+
+impl KindName {
+    const fn as_str(self) -> &'static str {
         match self {
-            Self::Plain => "plain",
-            Self::Quoted => "quoted",
+            Self::Http => "http",
+            Self::Command => "command",
+            Self::Sql => "sql",
         }
     }
 }
 
-pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Destination> {
-    let kind = read_kind(&mut section);
-    let events = read_events(&mut section);
-    let timeout = section.duration("timeout", Duration::from_secs(10), &TIMEOUT);
-    let lease = section.duration("lease", Duration::from_secs(60), &LEASE);
+pub(super) fn read(name: &str, section: &mut Section<'_, '_, '_>) -> Option<Destination> {
+    if !section.has(&KIND) {
+        section.missing(&KIND, "write kind = \"http\", \"command\" or \"sql\"");
+    }
+    let kind_name = section.find(&KIND);
+    let kind = read_kind(section, kind_name);
+    let events = read_events(section);
+    let timeout = section.get(&TIMEOUT);
+    let lease = section.get(&LEASE);
     if timeout >= lease {
-        let at = if section.has("timeout") {
-            "timeout"
-        } else {
-            "lease"
-        };
+        let at = if section.has(&TIMEOUT) { &TIMEOUT } else { &LEASE };
         section.problem(
             at,
             format_args!(
@@ -116,14 +186,15 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Desti
             ),
         );
     }
-    let id = section
-        .parsed("id", parse_name)
-        .unwrap_or_else(|| name.to_owned());
-    let concurrency = section.integer("concurrency", concurrency_of(kind.as_ref()), &CONCURRENCY);
-    let max_attempts = section.integer("max_attempts", 12, &MAX_ATTEMPTS);
-    let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
-    let order_by = section.parsed("order_by", order_by);
-    let on_dead = read_on_dead(&mut section);
+    let id = section.parsed(&ID, parse_name).unwrap_or_else(|| name.to_owned());
+    section.show(&ID, id.as_str());
+    let concurrency = section.get_or(&CONCURRENCY, || {
+        CONCURRENCY.default_in(kind_name.map_or("", KindName::as_str))
+    });
+    let max_attempts = section.get(&MAX_ATTEMPTS);
+    let rate_limit = section.find(&RATE_LIMIT);
+    let order_by = section.parsed(&ORDER_BY, order_by);
+    let on_dead = read_on_dead(section);
     let backoff = read_backoff(section);
     Some(Destination {
         name: name.to_owned(),
@@ -141,43 +212,20 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Desti
     })
 }
 
-/// Events of a `sql` destination share transactions: the more are in progress, the fewer commits are needed.
-const fn concurrency_of(kind: Option<&Kind>) -> u32 {
-    match kind {
-        Some(Kind::Sql(_)) => 128,
-        Some(Kind::Http { .. } | Kind::Command { .. }) | None => 32,
-    }
-}
-
-fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
+fn read_kind(section: &mut Section<'_, '_, '_>, kind: Option<KindName>) -> Option<Kind> {
     // All keys are read for every kind, so that a mistake in any of them is reported now.
-    let url = section.reference("url");
-    let secret = section.secret("secret");
-    let key_form = read_key_form(section);
-    let command = section.texts("command");
+    let url = section.reference(&URL);
+    let secret = section.secret(&SIGNING_SECRET);
+    let key_form = section.get(&IDEMPOTENCY_KEY);
+    let command = section.texts(&COMMAND);
     let env = command_env::read(section);
     let sql = sql::Keys::read(section);
-    if !section.has("kind") {
-        section.missing("kind", "write kind = \"http\", \"command\" or \"sql\"");
-        return None;
-    }
-    match section.choice("kind", &["http", "command", "sql"])? {
-        "http" => read_http(section, url, secret, key_form),
-        "command" => read_command(section, command, env),
-        _ => {
-            refuse_others(section, "sql", &["command", "env", "secret", "idempotency_key"]);
-            sql.mean(section, url).map(|sql| Kind::Sql(Box::new(sql)))
-        }
-    }
-}
-
-/// Keys that only `sql` destinations have.
-const SQL_KEYS: [&str; 4] = ["params", "statements", "connections", "inbox_retention"];
-
-pub(super) fn read_key_form(section: &mut Section<'_, '_, '_>) -> KeyForm {
-    match section.choice("idempotency_key", &["plain", "quoted"]) {
-        Some("quoted") => KeyForm::Quoted,
-        Some(_) | None => KeyForm::Plain,
+    let kind = kind?;
+    section.refuse_others("a destination", kind.as_str());
+    match kind {
+        KindName::Http => read_http(section, url, secret, key_form),
+        KindName::Command => read_command(section, command, env),
+        KindName::Sql => sql.mean(section, &URL, url).map(|sql| Kind::Sql(Box::new(sql))),
     }
 }
 
@@ -187,18 +235,17 @@ fn read_http(
     secret: Option<Secret>,
     key_form: KeyForm,
 ) -> Option<Kind> {
-    refuse_others(section, "http", &["command", "env"]);
-    refuse_others(section, "http", &SQL_KEYS);
-    if !section.has("url") {
+    if !section.has(&URL) {
         section.missing(
-            "url",
+            &URL,
             "an http destination needs it, such as \"http://127.0.0.1:3000/webhooks\"",
         );
     }
     check_signing_secret(section, secret.as_ref());
     let url = http_url(url?.expose())
-        .map_err(|error| section.problem("url", error))
+        .map_err(|error| section.problem(&URL, error))
         .ok()?;
+    section.show(&URL, shown_url(&url));
     Some(Kind::Http {
         url,
         secret,
@@ -211,21 +258,20 @@ fn read_command(
     command: Option<Vec<(String, String)>>,
     env: CommandEnv,
 ) -> Option<Kind> {
-    refuse_others(section, "command", &["url", "secret", "idempotency_key"]);
-    refuse_others(section, "command", &SQL_KEYS);
-    if !section.has("command") {
+    if !section.has(&COMMAND) {
         section.missing(
-            "command",
+            &COMMAND,
             "a command destination needs it, such as [\"./on-event.sh\"]",
         );
     }
-    let argv = argv(section, command)?;
+    let argv = argv(section, &COMMAND, command)?;
     Some(Kind::Command { argv, env })
 }
 
 /// A program and its arguments.
 pub(super) fn argv(
     section: &mut Section<'_, '_, '_>,
+    key: &'static Key<Vec<String>>,
     command: Option<Vec<(String, String)>>,
 ) -> Option<Vec<String>> {
     let argv: Vec<String> = command?.into_iter().map(|(_, argument)| argument).collect();
@@ -234,7 +280,7 @@ pub(super) fn argv(
         && !argv.iter().any(|argument| argument.contains('\0'));
     if !usable {
         section.problem(
-            "command",
+            key,
             format_args!(
                 "expected a program and at most {} arguments, such as [\"./on-event.sh\"]",
                 LIST_MAX - 1
@@ -245,42 +291,16 @@ pub(super) fn argv(
     Some(argv)
 }
 
-fn refuse_others(section: &mut Section<'_, '_, '_>, kind: &str, others: &[&str]) {
-    debug_assert!(others.iter().all(|name| DESTINATION.has(name)));
-    for name in others {
-        if section.has(name) {
-            section.problem(
-                name,
-                format_args!("does not apply to a destination of kind \"{kind}\"; remove it"),
-            );
-        }
-    }
-}
-
-/// Outgoing requests are signed as in Standard Webhooks. A secret that cannot sign is reported now.
-pub(super) fn check_signing_secret(section: &mut Section<'_, '_, '_>, secret: Option<&Secret>) {
-    let standard = catalogue::get("standard-webhooks").and_then(|standard| standard.proof.scheme());
-    let (Some(secret), Some(scheme)) = (secret, standard) else {
-        return;
-    };
-    if let Err(error) = Signer::new(scheme, secret.expose()) {
-        section.problem(
-            "secret",
-            format_args!("{error} (Standard Webhooks: \"whsec_\" and base64)"),
-        );
-    }
-}
-
 fn read_events(section: &mut Section<'_, '_, '_>) -> Events {
-    let Some(texts) = section.texts("events") else {
+    let Some(texts) = section.texts(&EVENTS) else {
         return Events::All;
     };
     if texts.len() > LIST_MAX {
-        section.problem("events", format_args!("at most {LIST_MAX} patterns"));
+        section.problem(&EVENTS, format_args!("at most {LIST_MAX} patterns"));
     }
     if texts.is_empty() {
         section.problem(
-            "events",
+            &EVENTS,
             "an empty list wants nothing; remove it to want all events",
         );
     }
@@ -318,34 +338,16 @@ fn order_by(text: &str) -> Result<Field, String> {
 }
 
 fn read_on_dead(section: &mut Section<'_, '_, '_>) -> OnDead {
-    let choice = section.choice("on_dead", &["hold", "skip"]);
-    if choice.is_some() && !section.has("order_by") {
+    let on_dead = section.get(&ON_DEAD);
+    if section.has(&ORDER_BY) {
+        return on_dead;
+    }
+    section.hide(&ON_DEAD);
+    if section.has(&ON_DEAD) {
         section.problem(
-            "on_dead",
+            &ON_DEAD,
             "has no meaning without `order_by`; remove it, or set `order_by`",
         );
     }
-    if choice == Some("skip") {
-        OnDead::Skip
-    } else {
-        OnDead::Hold
-    }
-}
-
-pub(super) fn read_backoff(mut section: Section<'_, '_, '_>) -> Backoff {
-    let path = section.path("backoff");
-    let table = section
-        .table("backoff")
-        .and_then(|value| value.get_ref().as_table());
-    let defaults = Backoff::default();
-    let mut section = Section::open(path, &BACKOFF, table, BTreeMap::new(), section.report);
-    let first = section.duration("first", defaults.first, &BACKOFF_FIRST);
-    let cap = section.duration("cap", defaults.cap.max(first), &BACKOFF_CAP);
-    if first > cap {
-        section.problem(
-            "first",
-            format_args!("is longer than `cap`, which is {}", format_duration(cap)),
-        );
-    }
-    Backoff { first, cap }
+    on_dead
 }

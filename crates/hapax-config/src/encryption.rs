@@ -6,6 +6,12 @@ use hapax_seal::{KEY_BYTES_MIN, Keys, Writes};
 use super::environment::Environment;
 use super::secret::resolve_secret;
 use super::section::Section;
+use super::setting::Key;
+
+pub(super) static ENCRYPTION_KEYS: Key<Vec<Secret>> = Key::optional(
+    "encryption_keys",
+    "What payloads, headers, conflicts, excerpts of answers and handed-over secrets are encrypted with in the store: the first key writes, all of them read; at least 32 characters each. `\"plain\"` in the first place encrypts nothing new yet. Required for a source that hands its secret over (Asana). See `docs/guides/encryption.md`.",
+);
 
 /// The word that takes the place of the first key while keys are rolled out to replicas or withdrawn. No new data is
 /// encrypted.
@@ -27,15 +33,6 @@ impl Encryption {
         Keys::new(self.writes, &self.keys)
     }
 
-    pub fn key_count(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// Whether new data is written unencrypted.
-    pub fn writes_plain(&self) -> bool {
-        self.writes == Writes::Plain
-    }
-
     /// From references as given in a flag, such as `env:NEW,env:OLD`; `None` for `plain` alone.
     pub fn from_references(references: &[String], environment: &Environment) -> Result<Option<Self>, String> {
         let (writes, references) = split(references);
@@ -50,19 +47,19 @@ impl Encryption {
 
 /// Reads `encryption_keys` of `[store]`.
 pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Encryption> {
-    let references = section.texts("encryption_keys").unwrap_or_default();
+    let references = section.references(&ENCRYPTION_KEYS).unwrap_or_default();
     if references.len() > KEYS_MAX {
         let message = format!(
             "there are {} keys; at most {KEYS_MAX} are allowed",
             references.len()
         );
-        section.problem("encryption_keys", message);
+        section.problem(&ENCRYPTION_KEYS, message);
     }
     let (paths, references): (Vec<String>, Vec<String>) = references.into_iter().unzip();
     let (writes, rest) = split(&references);
     if writes == Writes::Plain && rest.is_empty() {
         section.problem(
-            "encryption_keys",
+            &ENCRYPTION_KEYS,
             "\"plain\" stands before keys that are not used yet, or no longer; name them behind it, or remove the line",
         );
     }
@@ -80,6 +77,12 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Encryption> {
                 .problem(path, "this key is in the list already; name each key once");
         }
         keys.push(key);
+    }
+    let plain = (writes == Writes::Plain).then(|| toml::Value::from(PLAIN));
+    let hidden = paths.iter().map(|path| section.report.origins.hidden(path));
+    let shown: Vec<toml::Value> = plain.into_iter().chain(hidden).collect();
+    if !shown.is_empty() {
+        section.show(&ENCRYPTION_KEYS, shown);
     }
     (!keys.is_empty()).then_some(Encryption { writes, keys })
 }

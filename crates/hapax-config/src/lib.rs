@@ -10,6 +10,7 @@
 pub mod address;
 mod alerts;
 mod allowed_targets;
+mod attempts;
 mod check;
 mod command_env;
 mod destination;
@@ -36,12 +37,14 @@ mod report;
 mod secret;
 mod section;
 mod server;
+mod setting;
 mod show;
 mod source;
 mod sql;
 mod store_url;
 mod tls;
 mod tokens;
+mod top;
 mod traces;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,8 +56,9 @@ use toml::de::{DeTable, DeValue};
 
 pub use alerts::{Alerts, Receiver, ReceiverKind};
 pub use allowed_targets::AllowedTargets;
+pub use attempts::KeyForm;
 pub use command_env::CommandEnv;
-pub use destination::{Destination, KeyForm, Kind};
+pub use destination::{Destination, Kind};
 pub use encryption::Encryption;
 pub use environment::Environment;
 pub use events::{EventPattern, Events};
@@ -74,17 +78,26 @@ pub use report::Origins;
 pub use secret::{
     CommandError, ENVIRONMENT_OF_COMMANDS, KeptSecrets, SecretError, SecretOrigin, WordsError, resolve_secret,
 };
-pub use server::{ADMIN_TOKEN_BYTES_MIN, Server, Store};
+pub use server::{Server, Store};
+pub use show::Shown;
 pub use source::ledger_window_min;
 pub use source::{Ack, AllowFrom, Source};
 pub use sql::{Param, ParamType, Presence, Sql, SqlUrl, Statement, StatementError, Value, ValueFrom};
 pub use store_url::{StoreUrl, StoreUrlError};
 pub use tls::Tls;
-pub use tokens::{Role, Token};
+pub use tokens::{ADMIN_TOKEN_BYTES_MIN, Role, Token};
 pub use traces::Traces;
 
+use alerts::ALERTS;
+use destination::DESTINATION;
+use outbox::OUTBOX;
 use report::Report;
-use section::{Section, article, join};
+use section::{Section, join};
+use server::{SERVER, STORE};
+use setting::{Key, Table, article};
+use source::SOURCE;
+use top::{TOP, TOP_ALERTS, TOP_DESTINATIONS, TOP_OUTBOX, TOP_SERVER, TOP_SOURCES, TOP_STORE, TOP_TRACES};
+use traces::TRACES;
 
 /// The largest file, in bytes: enough for thousands of sources.
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -109,6 +122,8 @@ pub struct Config {
     pub warnings: Vec<Problem>,
     /// The origin of each value.
     pub origins: Origins,
+    /// Each value in effect.
+    pub shown: Shown,
 }
 
 /// A key that is set by a flag.
@@ -182,6 +197,7 @@ fn finish(config: Option<Config>, path: &Path, mut report: Report<'_>) -> Result
         Some(config) if report.problems.is_empty() => Ok(Config {
             warnings: report.warnings,
             origins: report.origins,
+            shown: Shown::new(report.shown),
             ..config
         }),
         _ => Err(ConfigError::Invalid {
@@ -212,108 +228,72 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     }
 
     overlay::refuse_strangers(report);
-    let overrides = |section: &str, report: &mut Report<'_>| overlay::of_section(section, flags, report);
-    let server_overrides = overrides("server", report);
-    let store_overrides = overrides("store", report);
+    let top = &mut Section::open("", &TOP, Some(document.get_ref()), BTreeMap::new(), report);
+    let server = read_table(top, &TOP_SERVER, &SERVER, flags, server::read_server);
+    let store = read_table(top, &TOP_STORE, &STORE, flags, server::read_store);
+    let alerts = read_table(top, &TOP_ALERTS, &ALERTS, flags, alerts::read);
+    let traces = read_table(top, &TOP_TRACES, &TRACES, flags, traces::read);
+    let destinations = read_named(top, &TOP_DESTINATIONS, &DESTINATION, destination::read);
+    let sources = read_named(top, &TOP_SOURCES, &SOURCE, |name, section| {
+        source::read(name, &server, section)
+    });
+    let outboxes = read_named(top, &TOP_OUTBOX, &OUTBOX, outbox::read);
 
-    let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations, outboxes, alerts, traces] = [
-        "server",
-        "store",
-        "sources",
-        "destinations",
-        "outbox",
-        "alerts",
-        "traces",
-    ]
-    .map(|name| top.table(name).and_then(as_table));
-
-    let server = server::read_server(Section::open(
-        "server",
-        &keys::SERVER,
-        server,
-        server_overrides,
-        report,
-    ));
-    let store = server::read_store(Section::open(
-        "store",
-        &keys::STORE,
-        store,
-        store_overrides,
-        report,
-    ));
-    let traces = traces::read(Section::open(
-        "traces",
-        &keys::TRACES,
-        traces,
-        BTreeMap::new(),
-        report,
-    ));
-    let source_tables = named_tables("sources", sources, report);
-    let destination_tables = named_tables("destinations", destinations, report);
-    let outbox_tables = named_tables("outbox", outboxes, report);
-    let alerts = alerts::read(Section::open(
-        "alerts",
-        &keys::ALERTS,
-        alerts,
-        BTreeMap::new(),
-        report,
-    ));
-
-    let mut config = Config {
+    let declared: BTreeSet<String> = destinations.keys().cloned().collect();
+    let config = Config {
         path: path.to_owned(),
         server,
         store,
-        sources: BTreeMap::new(),
-        destinations: BTreeMap::new(),
-        outboxes: BTreeMap::new(),
+        sources: usable(sources),
+        destinations: usable(destinations),
+        outboxes: usable(outboxes),
         alerts,
         traces,
         warnings: Vec::new(),
         origins: Origins::default(),
+        shown: Shown::default(),
     };
-    for (name, table) in &destination_tables {
-        let section = Section::open(
-            join("destinations", name),
-            &keys::DESTINATION,
-            Some(table),
-            BTreeMap::new(),
-            report,
-        );
-        let destination = destination::read(name, section);
-        config
-            .destinations
-            .extend(destination.map(|destination| ((*name).to_owned(), destination)));
-    }
-    for (name, table) in &source_tables {
-        let section = Section::open(
-            join("sources", name),
-            &keys::SOURCE,
-            Some(table),
-            BTreeMap::new(),
-            report,
-        );
-        let source = source::read(name, &config.server, section);
-        config
-            .sources
-            .extend(source.map(|source| ((*name).to_owned(), source)));
-    }
-    for (name, table) in &outbox_tables {
-        let section = Section::open(
-            join("outbox", name),
-            &keys::OUTBOX,
-            Some(table),
-            BTreeMap::new(),
-            report,
-        );
-        let outbox = outbox::read(name, section);
-        config
-            .outboxes
-            .extend(outbox.map(|outbox| ((*name).to_owned(), outbox)));
-    }
-    let declared: BTreeSet<&str> = destination_tables.iter().map(|(name, _)| *name).collect();
-    check::check(&config, &declared, report);
+    let declared = declared.iter().map(String::as_str).collect();
+    check::check(&config, &declared, top.report);
     Some(config)
+}
+
+fn read_table<T>(
+    top: &mut Section<'_, '_, '_>,
+    key: &'static Key<toml::Table>,
+    known: &'static Table,
+    flags: &[Flag],
+    read: impl FnOnce(&mut Section<'_, '_, '_>) -> T,
+) -> T {
+    let table = top.table(key).and_then(as_table);
+    let overrides = overlay::of_section(key.name(), flags, top.report);
+    let mut section = Section::open(key.name(), known, table, overrides, top.report);
+    let value = read(&mut section);
+    section.close();
+    value
+}
+
+/// The tables under a key, by name. One with a problem may be `None`.
+fn read_named<T>(
+    top: &mut Section<'_, '_, '_>,
+    key: &'static Key<toml::Table>,
+    known: &'static Table,
+    read: impl Fn(&str, &mut Section<'_, '_, '_>) -> Option<T>,
+) -> BTreeMap<String, Option<T>> {
+    let tables = top.table(key).and_then(as_table);
+    let mut values = BTreeMap::new();
+    for (name, table) in named_tables(key.name(), tables, top.report) {
+        let path = join(key.name(), name);
+        let mut section = Section::open(path, known, Some(table), BTreeMap::new(), top.report);
+        values.insert(name.to_owned(), read(name, &mut section));
+        section.close();
+    }
+    values
+}
+
+fn usable<T>(values: BTreeMap<String, Option<T>>) -> BTreeMap<String, T> {
+    let values = values.into_iter();
+    values.filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The tables under `sources` or `destinations`. Reports each entry that is not a table or has an invalid name.

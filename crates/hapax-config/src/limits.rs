@@ -3,27 +3,106 @@
 pub mod ingest;
 pub mod listen;
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use toml::Value;
-
-use super::keys::LIMITS;
 use super::rate::Rate;
 use super::section::Section;
-use hapax_api::duration::format_duration;
-use hapax_api::size::{format_size, parse_size};
+use super::setting::{Key, Size, Table};
 
-const CONNECTIONS: RangeInclusive<u32> = 16..=1_000_000;
-const HEAD_BYTES: RangeInclusive<u64> = 8 << 10..=256 << 10;
-const HEAD_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60);
-const BODY_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
-const BODY_RATE_MIN: RangeInclusive<u64> = 1..=1 << 20;
-const BYTES: RangeInclusive<u64> = 1 << 20..=64 << 30;
+/// A key of `[server]`, which the listener needs.
+pub(super) static KEEP_ALIVE: Key<Duration> = Key::with_default(
+    "keep_alive",
+    "150s",
+    "How long a connection stays open for its next request; it may be up to twice as long. Keep it longer than a proxy in front keeps its connections.",
+)
+.within("30s", "1h");
 
-const CONNECTIONS_PER_PEER_DEFAULT: u32 = 2048;
-const HEAD_BYTES_DEFAULT: usize = 16 << 10;
+static CONNECTIONS: Key<u32> = Key::with_default(
+    "connections",
+    "16384",
+    "Open connections; one more is answered 503. The limit of open files may allow fewer.",
+)
+.within("16", "1000000");
+
+static CONNECTIONS_PER_PEER: Key<u32> = Key::with_default(
+    "connections_per_peer",
+    "2048",
+    "Open connections of one peer; one more is answered 503. An eighth of `connections` is never one peer's.",
+)
+.within("16", "1000000");
+
+static HEAD_BYTES: Key<Size> = Key::with_default(
+    "head_bytes",
+    "16KiB",
+    "The longest request head; a longer one is answered 431. A connection in a request holds a buffer of up to twice this size.",
+)
+.within("8KiB", "256KiB");
+
+static HEAD_TIMEOUT: Key<Duration> = Key::with_default(
+    "head_timeout",
+    "10s",
+    "How long a head may take; a slower one is answered 408. On a connection that was used before it may be up to twice as long.",
+)
+.within("1s", "1m");
+
+static BODY_TIMEOUT: Key<Duration> = Key::with_default(
+    "body_timeout",
+    "30s",
+    "How long a body may take; a slower one is answered 408.",
+)
+.within("1s", "10m");
+
+static BODY_RATE_MIN: Key<Size> = Key::with_default(
+    "body_rate_min",
+    "1KiB",
+    "Bytes a second that a body brings at least, measured over 5 s; a slower one is answered 408.",
+)
+.within("1B", "1MiB");
+
+static UNPROVEN_BYTES: Key<Size> = Key::with_default(
+    "unproven_bytes",
+    "128MiB",
+    "Memory for request bodies that are not verified yet; a body that does not fit is answered 503. Half is reserved for the sources in equal shares. The first 8 KiB of each body do not count.",
+)
+.within("1MiB", "64GiB");
+
+static UNPROVEN_BYTES_PER_PEER: Key<Size> = Key::with_default(
+    "unproven_bytes_per_peer",
+    "64MiB",
+    "The same, for the bodies of one peer.",
+)
+.within("1MiB", "64GiB");
+
+static PROVEN_BYTES: Key<Size> = Key::with_default(
+    "proven_bytes",
+    "128MiB",
+    "Bytes of verified bodies that wait to be stored; one that does not fit is answered 503.",
+)
+.within("1MiB", "64GiB");
+
+static REFUSALS_PER_PEER: Key<Rate> = Key::with_default(
+    "refusals_per_peer",
+    "50/s",
+    "Refusals of one peer that are answered at once. The answers to more are held back for up to 2 s and not written to the log; well-signed deliveries never wait.",
+);
+
+pub(super) static LIMITS: Table = Table {
+    header: "[server.limits]",
+    help: "Limits at `listen` for requests that are not verified yet. A peer is an IPv4 address or an IPv6 /64. \
+           `docs/guides/limits.md` says when to change what. A change needs a restart.",
+    keys: &[
+        &CONNECTIONS,
+        &CONNECTIONS_PER_PEER,
+        &HEAD_BYTES,
+        &HEAD_TIMEOUT,
+        &BODY_TIMEOUT,
+        &BODY_RATE_MIN,
+        &UNPROVEN_BYTES,
+        &UNPROVEN_BYTES_PER_PEER,
+        &PROVEN_BYTES,
+        &REFUSALS_PER_PEER,
+    ],
+};
 
 /// The limits on the ingest listener and on each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,59 +111,38 @@ pub struct Limits {
     pub ingest: ingest::Limits,
 }
 
+/// The limits of an empty file.
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            listen: listen::Limits {
-                peer_connections_max: CONNECTIONS_PER_PEER_DEFAULT as usize,
-                head_bytes_max: HEAD_BYTES_DEFAULT,
-                ..listen::Limits::default()
-            },
-            ingest: ingest::Limits::default(),
-        }
+        Section::of_nothing(&LIMITS, read)
     }
 }
 
-pub(super) fn read(server: &mut Section<'_, '_, '_>) -> Limits {
-    let table = server.table("limits");
-    let path = server.path("limits");
-    let table = table.and_then(|value| value.get_ref().as_table());
-    let mut section = Section::open(path, &LIMITS, table, BTreeMap::new(), server.report);
-    let mut limits = Limits::default();
-    let Limits { listen, ingest } = &mut limits;
-    count(&mut section, "connections", &mut listen.connections_max);
-    count(
-        &mut section,
-        "connections_per_peer",
-        &mut listen.peer_connections_max,
-    );
-    bytes(
-        &mut section,
-        "head_bytes",
-        &HEAD_BYTES,
-        &mut listen.head_bytes_max,
-    );
-    listen.head_timeout = section.duration("head_timeout", listen.head_timeout, &HEAD_TIMEOUT);
-    ingest.body_timeout = section.duration("body_timeout", ingest.body_timeout, &BODY_TIMEOUT);
-    let mut body_rate_min = ingest.body_rate_min as usize;
-    bytes(&mut section, "body_rate_min", &BODY_RATE_MIN, &mut body_rate_min);
-    ingest.body_rate_min = body_rate_min as u32;
-    bytes(
-        &mut section,
-        "unproven_bytes",
-        &BYTES,
-        &mut ingest.unproven_bytes_max,
-    );
-    bytes(
-        &mut section,
-        "unproven_bytes_per_peer",
-        &BYTES,
-        &mut ingest.peer_unproven_bytes_max,
-    );
-    bytes(&mut section, "proven_bytes", &BYTES, &mut ingest.proven_bytes_max);
-    let refusals = section.parsed("refusals_per_peer", str::parse::<Rate>);
-    ingest.peer_refusals = refusals.unwrap_or(ingest.peer_refusals);
-    limits
+pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Limits {
+    Limits {
+        listen: listen::Limits {
+            connections_max: section.get(&CONNECTIONS) as usize,
+            peer_connections_max: section.get(&CONNECTIONS_PER_PEER) as usize,
+            head_bytes_max: bytes(section, &HEAD_BYTES),
+            head_timeout: section.get(&HEAD_TIMEOUT),
+            keep_alive: KEEP_ALIVE.default_value(),
+            drain: listen::DRAIN,
+            linger: listen::Linger::default(),
+        },
+        ingest: ingest::Limits {
+            body_timeout: section.get(&BODY_TIMEOUT),
+            body_grace: ingest::BODY_GRACE,
+            body_rate_min: bytes(section, &BODY_RATE_MIN) as u32,
+            unproven_bytes_max: bytes(section, &UNPROVEN_BYTES),
+            peer_unproven_bytes_max: bytes(section, &UNPROVEN_BYTES_PER_PEER),
+            proven_bytes_max: bytes(section, &PROVEN_BYTES),
+            peer_refusals: section.get(&REFUSALS_PER_PEER),
+        },
+    }
+}
+
+fn bytes(section: &mut Section<'_, '_, '_>, key: &'static Key<Size>) -> usize {
+    usize::try_from(section.get(key).0).unwrap_or(usize::MAX)
 }
 
 impl Limits {
@@ -96,38 +154,4 @@ impl Limits {
             .min(ingest.proven_bytes_max);
         room as u64
     }
-
-    /// Every value, as written in the file.
-    pub(super) fn shown(&self) -> Vec<(&'static str, Value)> {
-        let Self { listen, ingest } = self;
-        let size = |bytes: usize| Value::from(format_size(bytes as u64));
-        let count = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
-        vec![
-            ("connections", count(listen.connections_max)),
-            ("connections_per_peer", count(listen.peer_connections_max)),
-            ("head_bytes", size(listen.head_bytes_max)),
-            ("head_timeout", format_duration(listen.head_timeout).into()),
-            ("body_timeout", format_duration(ingest.body_timeout).into()),
-            ("body_rate_min", size(ingest.body_rate_min as usize)),
-            ("unproven_bytes", size(ingest.unproven_bytes_max)),
-            ("unproven_bytes_per_peer", size(ingest.peer_unproven_bytes_max)),
-            ("proven_bytes", size(ingest.proven_bytes_max)),
-            ("refusals_per_peer", ingest.peer_refusals.to_string().into()),
-        ]
-    }
-}
-
-fn count(section: &mut Section<'_, '_, '_>, name: &str, value: &mut usize) {
-    let default = u32::try_from(*value).unwrap_or(u32::MAX);
-    *value = section.integer(name, default, &CONNECTIONS) as usize;
-}
-
-fn bytes(section: &mut Section<'_, '_, '_>, name: &str, range: &RangeInclusive<u64>, value: &mut usize) {
-    let parse = |text: &str| {
-        let bytes = parse_size(text).map_err(|error| error.to_string())?;
-        let (least, most) = (format_size(*range.start()), format_size(*range.end()));
-        let fits = usize::try_from(bytes).ok().filter(|_| range.contains(&bytes));
-        fits.ok_or_else(|| format!("\"{text}\" is not between {least} and {most}"))
-    };
-    *value = section.parsed(name, parse).unwrap_or(*value);
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::section::Section;
+use super::setting::Key;
 
 /// A range of addresses. An IPv4 range also contains the same addresses written as IPv6 (`::ffff:10.1.0.1`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +71,14 @@ impl fmt::Display for Network {
 }
 
 /// Reads a list of at most `max` ranges.
-pub(super) fn read(section: &mut Section<'_, '_, '_>, name: &str, max: usize) -> Vec<Network> {
-    let texts = section.texts(name).unwrap_or_default();
+pub(super) fn read(
+    section: &mut Section<'_, '_, '_>,
+    key: &'static Key<Vec<String>>,
+    max: usize,
+) -> Vec<Network> {
+    let texts = section.texts(key).unwrap_or_default();
     if texts.len() > max {
-        section.problem(name, format_args!("at most {max} ranges of addresses"));
+        section.problem(key, format_args!("at most {max} ranges of addresses"));
     }
     let mut networks = Vec::new();
     for (path, text) in texts {

@@ -10,15 +10,89 @@ use http::Uri;
 use serde_json::{Value, json};
 
 use super::http_url::http_url;
-use super::keys::OIDC;
-use super::nearest::suggestion;
 use super::section::Section;
-use super::tokens::Role;
+use super::setting::{AnyKey as _, Key, Setting as _, Table};
+use super::tokens::{ADMIN_TOKEN, Role};
+
+pub(super) static SERVER_OIDC: Key<toml::Table> = Key::optional(
+    "oidc",
+    "Sign-in to the dashboard at an identity provider; see `[server.oidc]`.",
+);
+
+static ISSUER: Key<String> = Key::required(
+    "issuer",
+    "The provider, exactly as its ID tokens name it in `iss`, with or without a slash at the end. `https`, unless it runs on this machine.",
+)
+.named("URL");
+
+static DISCOVERY_URL: Key<String> = Key::depends(
+    "discovery_url",
+    "`issuer` and `/.well-known/openid-configuration`",
+    "Where the provider describes itself, if this service reaches it under another name than browsers do.",
+)
+.named("URL");
+
+static CA: Key<String> = Key::optional(
+    "ca",
+    "A PEM file with the authorities that sign the provider's certificate, beside the public ones: for a provider with a company's own certificate.",
+)
+.named("path");
+
+static CLIENT_ID: Key<String> = Key::required("client_id", "What the provider calls this service.");
+
+static CLIENT_SECRET: Key<Secret> = Key::optional(
+    "client_secret",
+    "The secret of this client. Leave it out for a public client: PKCE is always used.",
+);
+
+static DASHBOARD_URL: Key<String> = Key::required(
+    "dashboard_url",
+    "Where browsers open the dashboard. The provider must allow the redirect URL `<dashboard_url>/login/oidc/callback`.",
+)
+.named("URL");
+
+static SCOPES: Key<Vec<String>> = Key::with_default(
+    "scopes",
+    "[\"profile\", \"email\"]",
+    "What to ask the provider for beside `openid`; many have the groups of a user under a scope of their own.",
+);
+
+static ROLE_CLAIM: Key<String> = Key::required(
+    "role_claim",
+    "The claim whose values give a role: its name, such as `groups`, or a JSON Pointer, such as `/resource_access/hapax/roles`. It is looked up in the ID token, and then in UserInfo.",
+);
+
+static ROLES: Key<toml::Table> = Key::required(
+    "roles",
+    "Which value of the claim gives which role: `{ \"platform-team\" = \"admin\", \"staff\" = \"read\" }`. The highest role wins; users without one cannot sign in.",
+);
+
+static SOURCES_CLAIM: Key<String> = Key::optional(
+    "sources_claim",
+    "The claim that names the sources that a user sees, found as `role_claim` is; `*` is every source. Whoever has none is not let in. Without this key everybody sees every source.",
+);
+
+pub(super) static OIDC: Table = Table {
+    header: "[server.oidc]",
+    help: "Sign-in to the dashboard at an identity provider (OpenID Connect), beside the tokens. `docs/guides/access.md` \
+           says what to enter at the provider. Needs `admin_token`. A change takes effect on a reload, and ends the \
+           sessions that the old settings opened.",
+    keys: &[
+        &ISSUER,
+        &DISCOVERY_URL,
+        &CA,
+        &CLIENT_ID,
+        &CLIENT_SECRET,
+        &DASHBOARD_URL,
+        &SCOPES,
+        &ROLE_CLAIM,
+        &ROLES,
+        &SOURCES_CLAIM,
+    ],
+};
 
 /// The path of a provider's discovery document, relative to the issuer.
 const DISCOVERY_PATH: &str = "/.well-known/openid-configuration";
-/// The scopes requested in addition to `openid` by default.
-const SCOPES: [&str; 2] = ["profile", "email"];
 /// The most values of the role claim that can be mapped.
 const ROLES_MAX: usize = 256;
 
@@ -69,26 +143,6 @@ impl Oidc {
         ]);
         hex::encode(digest(&SHA256, settings.to_string().as_bytes()))
     }
-
-    /// Every value except the secret, as written in the file.
-    pub(super) fn shown(&self) -> Vec<(&'static str, toml::Value)> {
-        let roles = self.roles.iter();
-        let roles = roles.map(|(value, role)| (value.clone(), role.as_str().into()));
-        let mut values = vec![
-            ("issuer", self.issuer.clone().into()),
-            ("discovery_url", self.discovery_url.to_string().into()),
-            ("client_id", self.client_id.clone().into()),
-            ("dashboard_url", self.dashboard_url.clone().into()),
-            ("scopes", self.scopes.clone().into()),
-            ("role_claim", self.role_claim.as_str().into()),
-            ("roles", toml::Value::Table(roles.collect())),
-        ];
-        let ca = self.ca.as_ref().map(|path| path.display().to_string());
-        values.extend(ca.map(|path| ("ca", path.into())));
-        let sources_claim = self.sources_claim.as_ref();
-        values.extend(sources_claim.map(|claim| ("sources_claim", claim.as_str().into())));
-        values
-    }
 }
 
 /// A claim: its name, or a JSON Pointer to a nested one, such as `/resource_access/hapax/roles`.
@@ -121,50 +175,60 @@ impl Claim {
 
 /// Reads the table. `None` if it is missing, or if a required key is missing or invalid.
 pub(super) fn read(server: &mut Section<'_, '_, '_>) -> Option<Oidc> {
-    let table = server.table("oidc")?.get_ref().as_table();
-    if !server.has("admin_token") {
+    server.table(&SERVER_OIDC)?;
+    if !server.has(&ADMIN_TOKEN) {
         server.problem(
-            "oidc",
+            &SERVER_OIDC,
             "without `admin_token` everybody on this machine may do everything, and nobody gets in while the provider is \
              down; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
         );
     }
-    let path = server.path("oidc");
-    let mut section = Section::open(path, &OIDC, table, BTreeMap::new(), server.report);
+    let mut section = server.inner(&SERVER_OIDC, &OIDC);
+    let oidc = read_table(&mut section);
+    section.close();
+    oidc
+}
+
+fn read_table(section: &mut Section<'_, '_, '_>) -> Option<Oidc> {
     for (name, example) in [
-        ("issuer", "\"https://login.example.com\""),
-        ("client_id", "\"hapax\""),
-        ("dashboard_url", "\"https://hapax.example.com\""),
-        ("role_claim", "\"groups\""),
-        ("roles", "{ \"platform-team\" = \"admin\" }"),
+        (ISSUER.name(), "\"https://login.example.com\""),
+        (CLIENT_ID.name(), "\"hapax\""),
+        (DASHBOARD_URL.name(), "\"https://hapax.example.com\""),
+        (ROLE_CLAIM.name(), "\"groups\""),
+        (ROLES.name(), "{ \"platform-team\" = \"admin\" }"),
     ] {
         if !section.has(name) {
             section.missing(name, format_args!("write it like {name} = {example}"));
         }
     }
-    let issuer = section.parsed("issuer", |text| secure_url(text).map(|_| text.to_owned()));
-    let described = section.parsed("discovery_url", secure_url);
-    let ca = section.parsed("ca", filled).map(PathBuf::from);
-    let client_id = section.parsed("client_id", filled);
-    let client_secret = section.secret("client_secret");
-    let dashboard_url = section.parsed("dashboard_url", |text| secure_url(text).map(|_| text.to_owned()));
-    let scopes = section.texts("scopes");
-    let role_claim = section.parsed("role_claim", filled).map(Claim);
-    let roles = read_roles(&mut section);
-    let sources_claim = section.parsed("sources_claim", filled).map(Claim);
+    let issuer = section.parsed(&ISSUER, |text| secure_url(text).map(|_| text.to_owned()));
+    let described = section.parsed(&DISCOVERY_URL, secure_url);
+    let ca = section.parsed(&CA, filled).map(PathBuf::from);
+    let client_id = section.parsed(&CLIENT_ID, filled);
+    let client_secret = section.secret(&CLIENT_SECRET);
+    let dashboard_url = section.parsed(&DASHBOARD_URL, |text| secure_url(text).map(|_| text.to_owned()));
+    let scopes = section.list(&SCOPES);
+    let role_claim = section.parsed(&ROLE_CLAIM, filled).map(Claim);
+    let roles = read_roles(section);
+    let sources_claim = section.parsed(&SOURCES_CLAIM, filled).map(Claim);
     let issuer = issuer?;
-    let at_issuer = || format!("{}{DISCOVERY_PATH}", issuer.trim_end_matches('/')).parse();
+    let at_issuer = || {
+        format!("{}{DISCOVERY_PATH}", issuer.trim_end_matches('/'))
+            .parse()
+            .ok()
+    };
+    let discovery_url: Uri = described.or_else(at_issuer)?;
+    section.show(&DISCOVERY_URL, discovery_url.to_string());
+    let dashboard_url = dashboard_url?.trim_end_matches('/').to_owned();
+    section.show(&DASHBOARD_URL, dashboard_url.as_str());
     Some(Oidc {
-        discovery_url: described.or_else(|| at_issuer().ok())?,
         issuer,
+        discovery_url,
         ca,
         client_id: client_id?,
         client_secret,
-        dashboard_url: dashboard_url?.trim_end_matches('/').to_owned(),
-        scopes: scopes.map_or_else(
-            || SCOPES.map(str::to_owned).into(),
-            |scopes| scopes.into_iter().map(|(_, scope)| scope).collect(),
-        ),
+        dashboard_url,
+        scopes: scopes.into_iter().map(|(_, scope)| scope).collect(),
         role_claim: role_claim?,
         roles,
         sources_claim,
@@ -172,24 +236,22 @@ pub(super) fn read(server: &mut Section<'_, '_, '_>) -> Option<Oidc> {
 }
 
 fn read_roles(section: &mut Section<'_, '_, '_>) -> BTreeMap<String, Role> {
-    let written = section.texts_by_name("roles");
-    if section.has("roles") && !(1..=ROLES_MAX).contains(&written.len()) {
+    let written = section.texts_by_name(&ROLES);
+    if section.has(&ROLES) && !(1..=ROLES_MAX).contains(&written.len()) {
         section.problem(
-            "roles",
+            &ROLES,
             format_args!("1 to {ROLES_MAX} values can be mapped; without any, nobody could sign in"),
         );
     }
     let mut roles = BTreeMap::new();
     for (path, value, name) in written {
-        if let Some(role) = Role::named(&name) {
-            roles.insert(value, role);
-            continue;
+        match Role::from_text(&name, ROLES.facts()) {
+            Ok(role) => drop(roles.insert(value, role)),
+            Err(error) => section.report.problem(&path, error),
         }
-        let meant = suggestion(&name, Role::NAMES.iter().copied());
-        let known = Role::NAMES.join("\", \"");
-        let message = format!("\"{name}\" is not one of \"{known}\"{meant}");
-        section.report.problem(&path, message);
     }
+    let shown = roles.iter().map(|(value, role)| (value.clone(), role.to_toml()));
+    section.show(&ROLES, shown.collect::<toml::Table>());
     roles
 }
 

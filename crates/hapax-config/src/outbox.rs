@@ -1,20 +1,61 @@
 //! `[outbox.NAME]`: a database whose `hapax_outbox` is relayed.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use hapax_core::{Backoff, OnDead, Secret};
 
-use super::allowed_targets::{self, AllowedTargets};
-use super::destination::{
-    CONCURRENCY, KeyForm, MAX_ATTEMPTS, TIMEOUT, check_signing_secret, read_backoff, read_key_form,
+use super::allowed_targets::{self, ALLOW_TARGETS, AllowedTargets};
+use super::attempts::{
+    self, ATTEMPT_BACKOFF, KeyForm, MAX_ATTEMPTS, ON_DEAD, TIMEOUT, check_signing_secret, read_backoff,
 };
 use super::section::Section;
+use super::setting::{Key, Table};
 use super::sql::{SqlUrl, read_url};
 
-const POLL: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
-const RETENTION: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3650 * 86_400);
-const BATCH: RangeInclusive<u32> = 1..=1_000;
+static URL: Key<Secret> = Key::required(
+    "url",
+    "The database, `postgres://…` or `sqlite:app.db`; `env:NAME`, `file:PATH` and `exec:COMMAND` keep its password out of the file.",
+)
+.named("URL")
+.local();
+
+static POLL: Key<Duration> = Key::with_default(
+    "poll",
+    "1s",
+    "How long to wait at most before looking for new rows; it looks sooner while there is work.",
+)
+.within("10ms", "1m");
+
+static RETENTION: Key<Duration> =
+    Key::with_default("retention", "1d", "How long rows stay after they were relayed.").within("0s", "3650d");
+
+static BATCH: Key<u32> =
+    Key::with_default("batch", "100", "How many rows are claimed at a time.").within("1", "1000");
+
+static SIGNING_SECRET: Key<Secret> = attempts::SIGNING_SECRET;
+static IDEMPOTENCY_KEY: Key<KeyForm> = attempts::IDEMPOTENCY_KEY;
+static CONCURRENCY: Key<u32> = attempts::CONCURRENCY;
+
+pub(super) static OUTBOX: Table = Table {
+    header: "[outbox.NAME]",
+    help: "A database whose `hapax_outbox` is relayed: calls that were written in the transaction of the business data. \
+           The keys from `allow_targets` on are for rows of kind `http`.",
+    keys: &[
+        &URL,
+        &POLL,
+        &RETENTION,
+        &BATCH,
+        &ALLOW_TARGETS,
+        &TIMEOUT,
+        &SIGNING_SECRET,
+        &IDEMPOTENCY_KEY,
+        &CONCURRENCY,
+        &MAX_ATTEMPTS,
+        &ATTEMPT_BACKOFF,
+        &ON_DEAD,
+    ],
+};
+
 /// A delivery's lease outlasts its attempt's timeout by this much.
 const LEASE_GRACE: Duration = Duration::from_secs(50);
 
@@ -59,33 +100,29 @@ impl Outbox {
     }
 }
 
-pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Outbox> {
-    if !section.has("url") {
+pub(super) fn read(name: &str, section: &mut Section<'_, '_, '_>) -> Option<Outbox> {
+    if !section.has(&URL) {
         section.missing(
-            "url",
+            &URL,
             "an outbox needs it, such as \"postgres://user@host/database\"",
         );
     }
-    let url = section.reference("url");
-    let url = url.and_then(|url| read_url(&mut section, &url));
-    let secret = section.secret("secret");
-    check_signing_secret(&mut section, secret.as_ref());
-    let on_dead = match section.choice("on_dead", &["hold", "skip"]) {
-        Some("skip") => OnDead::Skip,
-        Some(_) | None => OnDead::Hold,
-    };
+    let url = section.reference(&URL);
+    let url = url.and_then(|url| read_url(section, &URL, &url));
+    let secret = section.secret(&SIGNING_SECRET);
+    check_signing_secret(section, secret.as_ref());
     Some(Outbox {
         name: name.to_owned(),
-        poll: section.duration("poll", Duration::from_secs(1), &POLL),
-        retention: section.duration("retention", Duration::from_secs(86_400), &RETENTION),
-        batch: section.integer("batch", 100, &BATCH),
-        allow_targets: allowed_targets::read(&mut section),
-        timeout: section.duration("timeout", Duration::from_secs(10), &TIMEOUT),
+        poll: section.get(&POLL),
+        retention: section.get(&RETENTION),
+        batch: section.get(&BATCH),
+        allow_targets: allowed_targets::read(section),
+        timeout: section.get(&TIMEOUT),
         secret,
-        key_form: read_key_form(&mut section),
-        concurrency: section.integer("concurrency", 32, &CONCURRENCY),
-        max_attempts: section.integer("max_attempts", 12, &MAX_ATTEMPTS),
-        on_dead,
+        key_form: section.get(&IDEMPOTENCY_KEY),
+        concurrency: section.get(&CONCURRENCY),
+        max_attempts: section.get(&MAX_ATTEMPTS),
+        on_dead: section.get(&ON_DEAD),
         backoff: read_backoff(section),
         url: url?,
     })

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Flag;
 use super::environment::NoVariable;
-use super::keys::{SERVER, STORE, Table};
 use super::nearest::suggestion;
 use super::problem::ConfigLocation;
 use super::report::Report;
 use super::section::Override;
+use super::server::{SERVER, STORE};
+use super::setting::Table;
 use hapax_api::renamed::{Kind, RENAMED};
 
 /// The sections that the environment can override. The names of sources and destinations are free, so their tables are

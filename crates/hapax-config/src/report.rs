@@ -9,6 +9,8 @@ use hapax_core::Secret;
 use super::environment::Environment;
 use super::problem::{ConfigLocation, Problem};
 use super::secret::{SecretOrigin, resolve_secret};
+use super::setting::HIDDEN;
+use super::show::ShownTable;
 
 /// The origin of every value, by path (`sources.stripe.secrets.0`).
 #[derive(Clone, Debug, Default)]
@@ -38,6 +40,12 @@ impl Origins {
         self.secrets.get(path)
     }
 
+    /// Stands for the secret at `path`: `*** (env:NAME)`.
+    pub(super) fn hidden(&self, path: &str) -> toml::Value {
+        let origin = self.secret(path);
+        origin.map_or_else(|| HIDDEN.into(), |origin| format!("{HIDDEN} ({origin})").into())
+    }
+
     /// The origin of every secret, by path.
     pub(super) fn secrets(&self) -> impl Iterator<Item = (&String, &SecretOrigin)> {
         self.secrets.iter()
@@ -50,6 +58,8 @@ pub(super) struct Report<'a> {
     pub(super) problems: Vec<Problem>,
     pub(super) warnings: Vec<Problem>,
     pub(super) origins: Origins,
+    /// The values that are in effect.
+    pub(super) shown: Vec<ShownTable>,
     /// The keys that the reader requested, to compare with the table of keys.
     #[cfg(test)]
     pub(super) asked: std::collections::BTreeSet<(&'static str, String)>,
@@ -63,6 +73,7 @@ impl<'a> Report<'a> {
             problems: Vec::new(),
             warnings: Vec::new(),
             origins: Origins::default(),
+            shown: Vec::new(),
             #[cfg(test)]
             asked: std::collections::BTreeSet::new(),
         }

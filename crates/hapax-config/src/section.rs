@@ -2,22 +2,29 @@
 //!
 //! A value that cannot be used is reported and replaced by its default, so that the rest is checked too. This is safe,
 //! because a configuration with a problem is never used.
+//!
+//! What is read is also what `config show` prints: each value is noted when it is read.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use hapax_core::Secret;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
 
-use super::keys::{GONE, Table};
 use super::nearest::suggestion;
 use super::problem::ConfigLocation;
 use super::report::Report;
-use hapax_api::duration::{format_duration, parse_duration};
-use hapax_api::renamed::{Kind, hint};
+use super::setting::{AnyKey, FromToml, Key, Setting, Table, article};
+use super::show::ShownTable;
+
+/// Removed keys: the table, the key, and the replacement.
+static GONE: [(&str, &str, &str); 1] = [(
+    "[server]",
+    "state_key",
+    "the whole store is encrypted now: write the same secret under `[store]`, as `encryption_keys = \
+     [\"env:HAPAX_STATE_KEY\"]`, and what it has sealed stays readable",
+)];
 
 /// A value from the environment or a flag, which takes precedence over the file.
 #[derive(Clone, Debug)]
@@ -31,6 +38,7 @@ pub(super) struct Section<'doc, 'report, 'text> {
     known: &'static Table,
     entries: BTreeMap<&'doc str, &'doc Spanned<DeValue<'doc>>>,
     overrides: BTreeMap<String, Override>,
+    shown: Vec<(&'static dyn AnyKey, Value)>,
     pub(super) report: &'report mut Report<'text>,
 }
 
@@ -75,145 +83,167 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
             known,
             entries,
             overrides,
+            shown: Vec::new(),
             report,
         }
     }
 
+    /// Reads an empty table, for the defaults.
+    pub(super) fn of_nothing<T>(
+        known: &'static Table,
+        read: impl FnOnce(&mut Section<'_, '_, '_>) -> T,
+    ) -> T {
+        let environment = super::Environment::default();
+        let mut report = Report::new("", &environment);
+        read(&mut Section::open("", known, None, BTreeMap::new(), &mut report))
+    }
+
+    /// Shows the values under the table's own header, if there are any.
+    pub(super) fn close(self) {
+        let Self {
+            path,
+            known,
+            mut shown,
+            report,
+            ..
+        } = self;
+        shown.sort_by_key(|(key, _)| known.names().position(|name| name == key.facts().name));
+        if !shown.is_empty() {
+            report.shown.push(ShownTable { path, values: shown });
+        }
+    }
+
+    /// The values as one value of the enclosing table.
+    pub(super) fn into_value(self) -> Value {
+        let values = self.shown.into_iter();
+        Value::Table(
+            values
+                .map(|(key, value)| (key.facts().name.to_owned(), value))
+                .collect(),
+        )
+    }
+
     /// The full path of a key.
-    pub(super) fn path(&self, name: &str) -> String {
-        join(&self.path, name)
+    pub(super) fn path(&self, key: impl AsRef<str>) -> String {
+        join(&self.path, key.as_ref())
     }
 
     /// Reports a problem with a key.
-    pub(super) fn problem(&mut self, name: &str, message: impl Display) {
-        let path = self.path(name);
+    pub(super) fn problem(&mut self, key: impl AsRef<str>, message: impl Display) {
+        let path = self.path(key);
         self.report.problem(&path, message);
     }
 
     /// Reports that a required key is missing.
-    pub(super) fn missing(&mut self, name: &str, message: impl Display) {
-        let path = self.path.clone();
-        self.report
-            .problem(&path, format_args!("`{name}` is missing; {message}"));
+    pub(super) fn missing(&mut self, key: impl AsRef<str>, message: impl Display) {
+        self.report.problem(
+            &self.path,
+            format_args!("`{}` is missing; {message}", key.as_ref()),
+        );
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, key: impl AsRef<str>) -> bool {
+        let name = key.as_ref();
         self.entries.contains_key(name) || self.overrides.contains_key(name)
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Option<String> {
-        self.ask(name);
-        if let Some(value) = self.overrides.get(name) {
-            return Some(value.text.clone());
-        }
-        let value = *self.entries.get(name)?;
-        let path = self.path(name);
-        self.text_of(&path, value)
+    /// Shows a value for a key, instead of the one that was read.
+    pub(super) fn show(&mut self, key: &'static dyn AnyKey, value: impl Into<Value>) {
+        self.hide(key);
+        self.shown.push((key, value.into()));
     }
 
-    /// A string that is parsed into another type.
+    /// Shows no value for a key: it has no effect here.
+    pub(super) fn hide(&mut self, key: &'static dyn AnyKey) {
+        let name = key.facts().name;
+        self.shown.retain(|(shown, _)| shown.facts().name != name);
+    }
+
+    /// Shows nothing of the table: it has no effect.
+    pub(super) fn hide_all(&mut self) {
+        self.shown.clear();
+    }
+
+    /// Refuses and hides the keys that do not apply to this kind of table, such as `a destination`.
+    pub(super) fn refuse_others(&mut self, what: &str, kind: &str) {
+        for key in self.known.keys {
+            let facts = key.facts();
+            if facts.applies_to(kind) {
+                continue;
+            }
+            self.hide(*key);
+            if self.has(facts.name) {
+                self.problem(
+                    facts.name,
+                    format_args!("does not apply to {what} of kind \"{kind}\"; remove it"),
+                );
+            }
+        }
+    }
+
+    /// The value, if there is one.
+    pub(super) fn find<T: FromToml>(&mut self, key: &'static Key<T>) -> Option<T> {
+        let value = self.read(key)?;
+        self.show(key, value.to_toml());
+        Some(value)
+    }
+
+    /// The value, or the declared default.
+    pub(super) fn get<T: FromToml>(&mut self, key: &'static Key<T>) -> T {
+        self.get_or(key, || key.default_value())
+    }
+
+    /// The value, or a default that depends on something else.
+    pub(super) fn get_or<T: FromToml>(&mut self, key: &'static Key<T>, default: impl FnOnce() -> T) -> T {
+        let value = self.read(key).unwrap_or_else(default);
+        self.show(key, value.to_toml());
+        value
+    }
+
+    fn read<T: FromToml>(&mut self, key: &'static Key<T>) -> Option<T> {
+        self.ask(key);
+        let (name, facts) = (key.facts().name, key.facts());
+        let read = match self.overrides.get(name) {
+            Some(value) => T::from_text(&value.text, facts),
+            None => T::from_toml(self.entries.get(name)?.get_ref(), facts),
+        };
+        read.map_err(|error| self.problem(key, error)).ok()
+    }
+
+    /// A string that is parsed into another type. It is shown as written.
     pub(super) fn parsed<T, E: Display>(
         &mut self,
-        name: &str,
+        key: &'static Key<String>,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let text = self.text(name)?;
-        match parse(&text) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.problem(name, error);
-                None
-            }
-        }
-    }
-
-    /// One of a fixed set of words.
-    pub(super) fn choice(&mut self, name: &str, choices: &'static [&'static str]) -> Option<&'static str> {
-        let parse = |text: &str| {
-            choices
-                .iter()
-                .find(|choice| **choice == text)
-                .copied()
-                .ok_or_else(|| {
-                    let meant = suggestion(text, choices.iter().copied());
-                    let renamed = hint(Kind::Setting, &format!("{name} = \"{text}\""));
-                    let known: Vec<String> = choices.iter().map(|choice| format!("\"{choice}\"")).collect();
-                    format!("\"{text}\" is not one of {}{meant}{renamed}", known.join(", "))
-                })
-        };
-        self.parsed(name, parse)
-    }
-
-    pub(super) fn duration(
-        &mut self,
-        name: &str,
-        default: Duration,
-        range: &RangeInclusive<Duration>,
-    ) -> Duration {
-        let parse = |text: &str| {
-            let duration = parse_duration(text).map_err(|error| error.to_string())?;
-            let (least, most) = (format_duration(*range.start()), format_duration(*range.end()));
-            if range.contains(&duration) {
-                return Ok(duration);
-            }
-            Err(format!("\"{text}\" is not between {least} and {most}"))
-        };
-        self.parsed(name, parse).unwrap_or(default)
-    }
-
-    pub(super) fn integer(&mut self, name: &str, default: u32, range: &RangeInclusive<u32>) -> u32 {
-        self.ask(name);
-        let Some(value) = self.entries.get(name).copied() else {
-            return default;
-        };
-        let (least, most) = (range.start(), range.end());
-        match value.get_ref() {
-            DeValue::Integer(integer) => {
-                let number = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
-                if let Some(number) = number.filter(|number| range.contains(number)) {
-                    return number;
-                }
-                self.problem(name, format_args!("{integer} is not between {least} and {most}"));
-            }
-            other => self.problem(
-                name,
-                format_args!(
-                    "expected a whole number from {least} to {most}, found {}",
-                    article(other)
-                ),
-            ),
-        }
-        default
+        let text = self.find(key)?;
+        parse(&text).map_err(|error| self.problem(key, error)).ok()
     }
 
     /// Whether the key is `false`, which switches the feature off.
-    pub(super) fn is_off(&mut self, name: &str) -> bool {
-        self.ask(name);
-        let value = self.entries.get(name).map(|value| value.get_ref());
+    pub(super) fn is_off(&mut self, key: &'static dyn AnyKey) -> bool {
+        self.ask(key);
+        let value = self.entries.get(key.facts().name).map(|value| value.get_ref());
         matches!(value, Some(DeValue::Boolean(false)))
-    }
-
-    pub(super) fn boolean(&mut self, name: &str, default: bool) -> bool {
-        self.ask(name);
-        let Some(value) = self.entries.get(name).copied() else {
-            return default;
-        };
-        if let DeValue::Boolean(boolean) = value.get_ref() {
-            return *boolean;
-        }
-        self.problem(
-            name,
-            format_args!("expected true or false, found {}", article(value.get_ref())),
-        );
-        default
     }
 
     /// An array of strings, with the path of each. Reports every element that is not a string, and returns `None` if
     /// there is one.
-    pub(super) fn texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
-        self.ask(name);
-        let value = *self.entries.get(name)?;
-        let path = self.path(name);
+    pub(super) fn texts(&mut self, key: &'static Key<Vec<String>>) -> Option<Vec<(String, String)>> {
+        let texts = self.array(key)?;
+        self.show_texts(key, &texts);
+        Some(texts)
+    }
+
+    /// An array of references to secrets, with the path of each. It is not shown.
+    pub(super) fn references(&mut self, key: &'static Key<Vec<Secret>>) -> Option<Vec<(String, String)>> {
+        self.array(key)
+    }
+
+    fn array<T: Setting>(&mut self, key: &'static Key<T>) -> Option<Vec<(String, String)>> {
+        self.ask(key);
+        let value = *self.entries.get(key.facts().name)?;
+        let path = self.path(key);
         let DeValue::Array(array) = value.get_ref() else {
             self.report.problem(
                 &path,
@@ -235,42 +265,70 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         texts.into_iter().collect()
     }
 
-    /// A string, or an array of strings.
-    pub(super) fn text_or_texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
-        self.ask(name);
-        let value = *self.entries.get(name)?;
-        if matches!(value.get_ref(), DeValue::Array(_)) {
-            return self.texts(name);
-        }
-        let path = self.path(name);
-        self.text(name).map(|text| vec![(path, text)])
+    /// An array of strings, or the declared default.
+    pub(super) fn list(&mut self, key: &'static Key<Vec<String>>) -> Vec<(String, String)> {
+        let texts = self.texts(key).unwrap_or_else(|| {
+            let path = self.path(key);
+            let default = key.default_value().into_iter();
+            default.map(|text| (path.clone(), text)).collect()
+        });
+        self.show_texts(key, &texts);
+        texts
     }
 
-    pub(super) fn secret(&mut self, name: &str) -> Option<Secret> {
-        let reference = self.text(name)?;
-        let path = self.path(name);
-        self.report.secret(&path, &reference)
+    fn show_texts(&mut self, key: &'static Key<Vec<String>>, texts: &[(String, String)]) {
+        let texts: Vec<String> = texts.iter().map(|(_, text)| text.clone()).collect();
+        self.show(key, texts);
+    }
+
+    /// A string, or an array of strings.
+    pub(super) fn text_or_texts(&mut self, key: &'static Key<Vec<String>>) -> Option<Vec<(String, String)>> {
+        self.ask(key);
+        let value = *self.entries.get(key.facts().name)?;
+        if matches!(value.get_ref(), DeValue::Array(_)) {
+            return self.texts(key);
+        }
+        let path = self.path(key);
+        self.text(key).map(|text| vec![(path, text)])
+    }
+
+    /// A secret; its origin is shown instead of it.
+    pub(super) fn secret(&mut self, key: &'static Key<Secret>) -> Option<Secret> {
+        let reference = self.text(key)?;
+        let path = self.path(key);
+        let secret = self.report.secret(&path, &reference)?;
+        self.show(key, self.report.origins.hidden(&path));
+        Some(secret)
     }
 
     /// A value that may be a secret but need not be: a reference is resolved, and a literal causes no warning.
-    pub(super) fn reference(&mut self, name: &str) -> Option<Secret> {
-        let reference = self.text(name)?;
-        let path = self.path(name);
-        self.report.reference(&path, &reference)
+    pub(super) fn reference<T: Setting>(&mut self, key: &'static Key<T>) -> Option<Secret> {
+        let reference = self.text(key)?;
+        let path = self.path(key);
+        let secret = self.report.reference(&path, &reference)?;
+        self.show(key, self.report.origins.hidden(&path));
+        Some(secret)
+    }
+
+    /// The same, parsed into another type.
+    pub(super) fn referenced<T: Setting>(&mut self, key: &'static Key<T>) -> Option<T> {
+        let text = self.reference(key)?;
+        let value = T::from_text(text.expose(), key.facts());
+        value.map_err(|error| self.problem(key, error)).ok()
     }
 
     /// A table of secrets, by name.
-    pub(super) fn secrets_by_name(&mut self, name: &str) -> Vec<(String, Secret)> {
-        let references = self.texts_by_name(name).into_iter();
+    pub(super) fn secrets_by_name(&mut self, key: &'static Key<toml::Table>) -> Vec<(String, Secret)> {
+        let references = self.texts_by_name(key).into_iter();
         references
             .filter_map(|(path, key, reference)| Some((key, self.report.secret(&path, &reference)?)))
             .collect()
     }
 
     /// A table of strings: the path, the name and the value of each.
-    pub(super) fn texts_by_name(&mut self, name: &str) -> Vec<(String, String, String)> {
-        let table = self.table(name).and_then(|value| value.get_ref().as_table());
-        let path = self.path(name);
+    pub(super) fn texts_by_name(&mut self, key: &'static Key<toml::Table>) -> Vec<(String, String, String)> {
+        let table = self.table(key).and_then(|value| value.get_ref().as_table());
+        let path = self.path(key);
         let mut texts = Vec::new();
         for (key, value) in table.into_iter().flatten() {
             let key: &str = key.get_ref();
@@ -283,47 +341,42 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         texts
     }
 
-    /// A number from 0 to 1.
-    pub(super) fn share(&mut self, name: &str) -> Option<f64> {
-        self.ask(name);
-        let value = *self.entries.get(name)?;
-        let number = match value.get_ref() {
-            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
-            DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
-            _ => None,
-        };
-        let share = number.filter(|number| (0.0..=1.0).contains(number));
-        if share.is_none() {
-            self.problem(name, "expected a number from 0 to 1, such as 0.1 for a tenth");
-        }
-        share
+    /// The table under a key, opened; an empty one if it is missing.
+    pub(super) fn inner(
+        &mut self,
+        key: &'static Key<toml::Table>,
+        known: &'static Table,
+    ) -> Section<'doc, '_, 'text> {
+        let table = self.table(key).and_then(|value| value.get_ref().as_table());
+        let path = self.path(key);
+        Section::open(path, known, table, BTreeMap::new(), self.report)
     }
 
     /// The value as written in the file, if it is a table.
-    pub(super) fn table(&mut self, name: &str) -> Option<&'doc Spanned<DeValue<'doc>>> {
-        self.ask(name);
-        let value = *self.entries.get(name)?;
+    pub(super) fn table(&mut self, key: &'static Key<toml::Table>) -> Option<&'doc Spanned<DeValue<'doc>>> {
+        self.ask(key);
+        let value = *self.entries.get(key.facts().name)?;
         if value.get_ref().is_table() {
             return Some(value);
         }
         self.problem(
-            name,
+            key,
             format_args!("expected a table, found {}", article(value.get_ref())),
         );
         None
     }
 
     /// An array of tables (`[[path.name]]`), with the path of each.
-    pub(super) fn tables(&mut self, name: &str) -> Vec<(String, &'doc DeTable<'doc>)> {
-        self.ask(name);
-        let Some(value) = self.entries.get(name).copied() else {
+    pub(super) fn tables(&mut self, key: &'static Key<toml::Table>) -> Vec<(String, &'doc DeTable<'doc>)> {
+        self.ask(key);
+        let Some(value) = self.entries.get(key.facts().name).copied() else {
             return Vec::new();
         };
-        let path = self.path(name);
+        let path = self.path(key);
         let DeValue::Array(array) = value.get_ref() else {
             let found = article(value.get_ref());
             self.problem(
-                name,
+                key,
                 format_args!("expected an array of tables, found {found}; write [[{path}]]"),
             );
             return Vec::new();
@@ -345,6 +398,16 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         tables
     }
 
+    fn text<T: Setting>(&mut self, key: &'static Key<T>) -> Option<String> {
+        self.ask(key);
+        if let Some(value) = self.overrides.get(key.facts().name) {
+            return Some(value.text.clone());
+        }
+        let value = *self.entries.get(key.facts().name)?;
+        let path = self.path(key);
+        self.text_of(&path, value)
+    }
+
     fn text_of(&mut self, path: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
         if let DeValue::String(text) = value.get_ref() {
             return Some(text.clone().into_owned());
@@ -357,7 +420,8 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         None
     }
 
-    fn ask(&mut self, name: &str) {
+    fn ask(&mut self, key: &dyn AnyKey) {
+        let name = key.facts().name;
         debug_assert!(self.known.has(name), "`{name}` is not in the table of keys");
         #[cfg(test)]
         self.report.asked.insert((self.known.header, name.to_owned()));
@@ -370,17 +434,5 @@ pub(super) fn join(path: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{path}.{name}")
-    }
-}
-
-pub(super) fn article(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a point",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "an array",
-        DeValue::Table(_) => "a table",
     }
 }

@@ -1,33 +1,107 @@
 //! `[server]` and `[store]`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use hapax_core::Secret;
 
-use super::encryption::{self, Encryption};
+use super::encryption::{self, ENCRYPTION_KEYS, Encryption};
 use super::key_server::KeyServer;
-use super::limits::listen;
-use super::limits::{self, Limits};
+use super::limits::{self, KEEP_ALIVE, LIMITS, Limits};
 use super::network::{self, Network};
-use super::oidc::{self, Oidc};
+use super::oidc::{self, Oidc, SERVER_OIDC};
 use super::section::Section;
+use super::setting::{Key, Size, Table};
 use super::store_url::StoreUrl;
-use super::tls::{self, Tls};
-use super::tokens::{self, Token};
-use hapax_api::size::{format_size, parse_size};
+use super::tls::{self, SERVER_ADMIN_TLS, SERVER_TLS, Tls};
+use super::tokens::{self, ADMIN_TOKEN, ADMIN_TOKEN_BYTES_MIN, TOKENS, Token};
 
-/// The smallest and largest `body_limit`, in bytes.
-const BODY_LIMIT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
+static LISTEN: Key<SocketAddr> = Key::with_default(
+    "listen",
+    "127.0.0.1:8080",
+    "Where webhooks arrive: `POST /in/<source>`.",
+);
 
-/// The shortest and longest `keep_alive`.
-const KEEP_ALIVE: std::ops::RangeInclusive<Duration> = Duration::from_secs(30)..=Duration::from_secs(3600);
+static ADMIN_LISTEN: Key<SocketAddr> = Key::with_default(
+    "admin_listen",
+    "127.0.0.1:8081",
+    "The admin API, `/metrics`, `/healthz` and `/readyz`. Never the same as `listen`.",
+);
 
-/// The default interval for running commands that print secrets, and the shortest and longest that can be set.
-const SECRET_REFRESH: Duration = Duration::from_secs(5 * 60);
-const SECRET_REFRESH_RANGE: std::ops::RangeInclusive<Duration> =
-    Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+/// The smallest and largest `body_limit`, here and of a source.
+pub(super) const BODY_LIMIT_RANGE: (&str, &str) = ("1KiB", "64MiB");
+
+static BODY_LIMIT: Key<Size> = Key::with_default(
+    "body_limit",
+    "5MiB",
+    "The largest body taken; a larger one is answered 413. A source may have its own.",
+)
+.within(BODY_LIMIT_RANGE.0, BODY_LIMIT_RANGE.1);
+
+static PUBLIC_URL: Key<String> = Key::optional(
+    "public_url",
+    "The URL under which senders reach `listen`, for those that sign it. Never taken from a request. A source may have its own.",
+)
+.named("URL");
+
+static SECRET_REFRESH: Key<Duration> = Key::with_default(
+    "secret_refresh",
+    "5m",
+    "How often the command of an `exec:` secret is run again. While it fails, its last value stays in use. Files of secrets are looked at every 2 s.",
+)
+.within("1s", "1d");
+
+static KEY_SERVER: Key<String> = Key::optional(
+    "key_server",
+    "For tests: a server on this machine that is asked for every key that senders publish, instead of their own. Each is at `/<host>/<path>`.",
+)
+.named("URL");
+
+static SERVER_LIMITS: Key<toml::Table> = Key::with_default(
+    "limits",
+    "{}",
+    "Limits for unauthenticated clients; see `[server.limits]`.",
+);
+
+static TRUSTED_PROXIES: Key<Vec<String>> = Key::optional(
+    "trusted_proxies",
+    "The proxies in front, such as `[\"10.0.0.0/8\"]`; up to 64. Only where a connection comes from one of them is the client's address taken from `X-Forwarded-For` or `Forwarded`.",
+)
+.named("networks");
+
+pub static SERVER: Table = Table {
+    header: "[server]",
+    help: "The listeners.",
+    keys: &[
+        &LISTEN,
+        &ADMIN_LISTEN,
+        &ADMIN_TOKEN,
+        &TOKENS,
+        &BODY_LIMIT,
+        &KEEP_ALIVE,
+        &PUBLIC_URL,
+        &SECRET_REFRESH,
+        &KEY_SERVER,
+        &SERVER_LIMITS,
+        &SERVER_TLS,
+        &SERVER_ADMIN_TLS,
+        &TRUSTED_PROXIES,
+        &SERVER_OIDC,
+    ],
+};
+
+static STORE_URL: Key<StoreUrl> = Key::with_default(
+    "url",
+    "sqlite:hapax.db",
+    "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for any number of replicas, over TLS with a verified certificate unless the host is this machine or `?sslmode=` says otherwise; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume. `env:NAME` and `file:PATH` keep its password out of the file.",
+)
+.local();
+
+pub static STORE: Table = Table {
+    header: "[store]",
+    help: "Where events are kept.",
+    keys: &[&STORE_URL, &ENCRYPTION_KEYS],
+};
 
 /// The service: its listeners, tokens and limits.
 #[derive(Clone, Debug)]
@@ -62,9 +136,6 @@ pub struct Server {
     pub oidc: Option<Oidc>,
 }
 
-/// A shorter token can be guessed.
-pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
-
 /// The most trusted networks: every request's address is compared with each of them.
 const TRUSTED_PROXIES_MAX: usize = 64;
 
@@ -75,36 +146,44 @@ pub struct Store {
     pub encryption: Option<Encryption>,
 }
 
-pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
-    let listen = address(&mut section, "listen", 8080);
-    let admin_listen = address(&mut section, "admin_listen", 8081);
-    let admin_token = section.secret("admin_token");
-    let tokens = tokens::read(&mut section, admin_token.as_ref());
-    let body_limit = section.parsed("body_limit", parse_body_limit);
-    let keep_alive = section.duration("keep_alive", listen::Limits::default().keep_alive, &KEEP_ALIVE);
-    let public_url = section.parsed("public_url", parse_public_url);
+pub(super) fn read_server(section: &mut Section<'_, '_, '_>) -> Server {
+    let listen = section.get(&LISTEN);
+    let admin_listen = section.get(&ADMIN_LISTEN);
+    let admin_token = section.secret(&ADMIN_TOKEN);
+    let tokens = tokens::read(section, admin_token.as_ref());
+    let body_limit = section.get(&BODY_LIMIT).0;
+    let keep_alive = section.get(&KEEP_ALIVE);
+    let public_url = section.parsed(&PUBLIC_URL, parse_public_url);
     let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
-    let secret_refresh = section.duration("secret_refresh", SECRET_REFRESH, &SECRET_REFRESH_RANGE);
-    let key_server = section.parsed("key_server", str::parse::<KeyServer>);
-    let limits = limits::read(&mut section);
-    let (tls, admin_tls) = tls::read(&mut section, admin_listen);
-    let trusted_proxies = network::read(&mut section, "trusted_proxies", TRUSTED_PROXIES_MAX);
-    let oidc = oidc::read(&mut section);
+    if let Some(url) = &public_url {
+        section.show(&PUBLIC_URL, url.as_str());
+    }
+    let secret_refresh = section.get(&SECRET_REFRESH);
+    let key_server = section.parsed(&KEY_SERVER, str::parse::<KeyServer>);
+    if let Some(server) = &key_server {
+        section.show(&KEY_SERVER, server.as_str());
+    }
+    let mut limits_table = section.inner(&SERVER_LIMITS, &LIMITS);
+    let limits = limits::read(&mut limits_table);
+    limits_table.close();
+    let (tls, admin_tls) = tls::read(section, admin_listen);
+    let trusted_proxies = network::read(section, &TRUSTED_PROXIES, TRUSTED_PROXIES_MAX);
+    let oidc = oidc::read(section);
     if same_socket(listen, admin_listen) {
         section.problem(
-            "admin_listen",
+            &ADMIN_LISTEN,
             format_args!("{admin_listen} is where `listen` takes webhooks ({listen}); use another port"),
         );
     }
     if !admin_listen.ip().to_canonical().is_loopback() {
-        check_reachable(&mut section, admin_listen, admin_token.as_ref());
+        check_reachable(section, admin_listen, admin_token.as_ref());
     }
     Server {
         listen,
         admin_listen,
         admin_token,
         tokens,
-        body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
+        body_limit,
         keep_alive,
         public_url,
         secret_refresh,
@@ -119,9 +198,9 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
 
 /// An admin listener that other machines can reach is only as safe as its token.
 fn check_reachable(section: &mut Section<'_, '_, '_>, admin_listen: SocketAddr, token: Option<&Secret>) {
-    if !section.has("admin_token") {
+    if !section.has(&ADMIN_TOKEN) {
         section.problem(
-            "admin_listen",
+            &ADMIN_LISTEN,
             format_args!(
                 "{admin_listen} can be reached from other machines, and there is no `admin_token`; set one, such as \
                  \"env:HAPAX_ADMIN_TOKEN\", or listen on 127.0.0.1"
@@ -130,7 +209,7 @@ fn check_reachable(section: &mut Section<'_, '_, '_>, admin_listen: SocketAddr, 
     }
     if token.is_some_and(|token| token.expose().len() < ADMIN_TOKEN_BYTES_MIN) {
         section.problem(
-            "admin_token",
+            &ADMIN_TOKEN,
             format_args!(
                 "{admin_listen} can be reached from other machines, and a token of fewer than \
                  {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints a good one"
@@ -139,45 +218,20 @@ fn check_reachable(section: &mut Section<'_, '_, '_>, admin_listen: SocketAddr, 
     }
 }
 
-pub(super) fn read_store(mut section: Section<'_, '_, '_>) -> Store {
-    let url = section.reference("url");
-    let url = url.and_then(|url| {
-        let read = url.expose().parse::<StoreUrl>();
-        read.map_err(|error| section.problem("url", error)).ok()
-    });
+pub(super) fn read_store(section: &mut Section<'_, '_, '_>) -> Store {
+    let url = section.referenced(&STORE_URL);
+    let url = url.unwrap_or_else(|| STORE_URL.default_value());
+    section.show(&STORE_URL, url.to_string());
     Store {
-        encryption: encryption::read(&mut section),
-        url: url.unwrap_or_else(|| StoreUrl::Sqlite(PathBuf::from("hapax.db"))),
+        encryption: encryption::read(section),
+        url,
     }
-}
-
-fn address(section: &mut Section<'_, '_, '_>, name: &str, default_port: u16) -> SocketAddr {
-    let parse = |text: &str| {
-        text.parse().map_err(|_| {
-            format!("\"{text}\" is not an address: write IP and port, such as \"127.0.0.1:{default_port}\" or \"0.0.0.0:{default_port}\"")
-        })
-    };
-    section
-        .parsed(name, parse)
-        .unwrap_or(SocketAddr::from(([127, 0, 0, 1], default_port)))
 }
 
 /// Whether the two cannot be bound at the same time. Port 0 is a new free port each time.
 fn same_socket(one: SocketAddr, other: SocketAddr) -> bool {
     let overlap = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && overlap
-}
-
-pub(super) fn parse_body_limit(text: &str) -> Result<u64, String> {
-    match parse_size(text) {
-        Ok(bytes) if BODY_LIMIT.contains(&bytes) => Ok(bytes),
-        Ok(_) => Err(format!(
-            "\"{text}\" is not between {} and {}",
-            format_size(*BODY_LIMIT.start()),
-            format_size(*BODY_LIMIT.end())
-        )),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 /// A URL that providers call.

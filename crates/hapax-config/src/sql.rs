@@ -4,7 +4,6 @@ mod param;
 mod statement;
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,14 +14,64 @@ use toml::de::DeValue;
 pub use param::{Param, ParamType, Presence, Value, ValueFrom};
 pub use statement::{Statement, StatementError};
 
-use super::keys::PARAM;
 use super::nearest::suggestion;
-use super::section::{Section, article};
+use super::section::Section;
+use super::setting::{Key, Table, article};
 use super::store_url::StoreUrl;
 
-const CONNECTIONS: RangeInclusive<u32> = 1..=64;
-const INBOX_RETENTION: RangeInclusive<Duration> =
-    Duration::from_secs(86_400)..=Duration::from_secs(3650 * 86_400);
+pub(super) static STATEMENTS: Key<Vec<String>> = Key::required(
+    "statements",
+    "What to run, in this order, in one transaction with a row of `hapax_inbox`. `:name` stands for a parameter.",
+)
+.only(&["sql"]);
+
+pub(super) static PARAMS: Key<toml::Table> = Key::optional(
+    "params",
+    "For each name, where its value is: `order = \"body:/data/object/id\"`; see `[destinations.NAME.params.PARAM]`.",
+)
+.only(&["sql"]);
+
+pub(super) static CONNECTIONS: Key<u32> = Key::with_default(
+    "connections",
+    "2",
+    "Transactions at once, per replica (PostgreSQL; SQLite has one writer). Quick statements share transactions and gain nothing from more; slow ones do.",
+)
+.within("1", "64")
+.only(&["sql"]);
+
+pub(super) static INBOX_RETENTION: Key<Duration> = Key::with_default(
+    "inbox_retention",
+    "60d",
+    "How long `hapax_inbox` remembers what was applied. At least a day longer than the `ledger_window` of every source that delivers here, and `31d` where there is an outbox.",
+)
+.within("1d", "3650d")
+.only(&["sql"]);
+
+static FROM: Key<String> = Key::required(
+    "from",
+    "`body:/json/pointer`, `header:NAME`, `body` (all of it), `event_id`, `event_type`, `source`, `id`, `received_at`, `idempotency_key` or `generation`.",
+)
+.named("place");
+
+static TYPE: Key<ParamType> = Key::depends(
+    "type",
+    "as the event has it",
+    "What the value must be; `bytes` is for `body` only. What does not fit makes the delivery dead.",
+);
+
+static OPTIONAL: Key<bool> = Key::with_default(
+    "optional",
+    "false",
+    "Whether the value may be missing; then it is NULL.",
+);
+
+pub(super) static PARAM: Table = Table {
+    header: "[destinations.NAME.params.PARAM]",
+    help: "A value for the statements of a `sql` destination. `PARAM = \"place\"` is short for `PARAM = { from = \"place\" }`. \
+           Values are bound, never written into the SQL.",
+    keys: &[&FROM, &TYPE, &OPTIONAL],
+};
+
 /// The most statements, and the most parameters.
 const LIST_MAX: usize = 64;
 
@@ -69,28 +118,29 @@ pub(super) struct Keys<'doc> {
 impl<'doc> Keys<'doc> {
     pub(super) fn read(section: &mut Section<'doc, '_, '_>) -> Self {
         Self {
-            params: section.table("params"),
-            statements: section.texts("statements"),
-            connections: section.integer("connections", 2, &CONNECTIONS),
-            inbox_retention: section.duration(
-                "inbox_retention",
-                hapax::tables::INBOX_RETENTION,
-                &INBOX_RETENTION,
-            ),
+            params: section.table(&PARAMS),
+            statements: section.texts(&STATEMENTS),
+            connections: section.get(&CONNECTIONS),
+            inbox_retention: section.get(&INBOX_RETENTION),
         }
     }
 
     /// The destination that the keys describe.
-    pub(super) fn mean(self, section: &mut Section<'_, '_, '_>, url: Option<Secret>) -> Option<Sql> {
-        if !section.has("url") {
+    pub(super) fn mean(
+        self,
+        section: &mut Section<'_, '_, '_>,
+        url_key: &'static Key<Secret>,
+        url: Option<Secret>,
+    ) -> Option<Sql> {
+        if !section.has(url_key) {
             section.missing(
-                "url",
+                url_key,
                 "a sql destination needs it, such as \"postgres://user@host/database\"",
             );
         }
-        if !section.has("statements") {
+        if !section.has(&STATEMENTS) {
             section.missing(
-                "statements",
+                &STATEMENTS,
                 "a sql destination needs it, such as [\"insert into payments (id) values (:event)\"]",
             );
         }
@@ -98,7 +148,7 @@ impl<'doc> Keys<'doc> {
         let statements = read_statements(section, self.statements?)?;
         let params = params?;
         every_name_fits(section, &statements, &params)?;
-        let url = read_url(section, &url?)?;
+        let url = read_url(section, url_key, &url?)?;
         Some(Sql {
             url,
             statements,
@@ -109,20 +159,26 @@ impl<'doc> Keys<'doc> {
     }
 }
 
-pub(super) fn read_url(section: &mut Section<'_, '_, '_>, url: &Secret) -> Option<SqlUrl> {
-    match url.expose().parse() {
-        Ok(StoreUrl::Postgres(url)) => Some(SqlUrl::Postgres(url)),
-        Ok(StoreUrl::Sqlite(path)) => Some(SqlUrl::Sqlite(path)),
+pub(super) fn read_url(
+    section: &mut Section<'_, '_, '_>,
+    key: &'static Key<Secret>,
+    url: &Secret,
+) -> Option<SqlUrl> {
+    let url = match url.expose().parse() {
+        Ok(StoreUrl::Postgres(url)) => SqlUrl::Postgres(url),
+        Ok(StoreUrl::Sqlite(path)) => SqlUrl::Sqlite(path),
         // Redis has no transaction that could cover both an effect and its inbox row.
         Ok(StoreUrl::Redis(_)) | Err(_) => {
             section.problem(
-                "url",
+                key,
                 "this is not a database: write \"postgres://user@host/database\" or \"sqlite:\" and a path, such as \
                  \"sqlite:app.db\"",
             );
-            None
+            return None;
         }
-    }
+    };
+    section.show(key, url.to_string());
+    Some(url)
 }
 
 fn read_statements(
@@ -130,7 +186,7 @@ fn read_statements(
     texts: Vec<(String, String)>,
 ) -> Option<Vec<Statement>> {
     if texts.is_empty() || texts.len() > LIST_MAX {
-        section.problem("statements", format_args!("expected 1 to {LIST_MAX} statements"));
+        section.problem(&STATEMENTS, format_args!("expected 1 to {LIST_MAX} statements"));
         return None;
     }
     let read = texts
@@ -143,7 +199,10 @@ fn read_statements(
             }
         });
     // Every entry is read before the first invalid one ends it.
-    read.collect::<Vec<_>>().into_iter().collect()
+    let statements: Vec<Statement> = read.collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
+    let written = statements.iter().map(Statement::as_written);
+    section.show(&STATEMENTS, written.collect::<Vec<_>>());
+    Some(statements)
 }
 
 fn read_params(
@@ -155,7 +214,7 @@ fn read_params(
     let mut complete = true;
     for (key, value) in entries.into_iter().flatten() {
         let name: &str = key.get_ref();
-        let path = format!("{}.{name}", section.path("params"));
+        let path = format!("{}.{name}", section.path(&PARAMS));
         let place = section.report.place_of(&key.span());
         section.report.locate(&path, place);
         match read_param(section, &path, name, value) {
@@ -164,9 +223,13 @@ fn read_params(
         }
     }
     if params.len() > LIST_MAX {
-        section.problem("params", format_args!("at most {LIST_MAX} of them"));
+        section.problem(&PARAMS, format_args!("at most {LIST_MAX} of them"));
         return None;
     }
+    let shown = params
+        .iter()
+        .map(|(name, param)| (name.clone(), param.as_written().into()));
+    section.show(&PARAMS, shown.collect::<toml::Table>());
     complete.then_some(params)
 }
 
@@ -187,12 +250,12 @@ fn read_param(
         DeValue::String(text) => (text.to_string(), None, param::Presence::Required),
         DeValue::Table(table) => {
             let mut inner = Section::open(path, &PARAM, Some(table), BTreeMap::new(), section.report);
-            let from = inner.text("from");
+            let from = inner.find(&FROM);
             if from.is_none() {
-                inner.missing("from", "such as \"body:/data/object/id\"");
+                inner.missing(&FROM, "such as \"body:/data/object/id\"");
             }
-            let kind = inner.choice("type", ParamType::NAMES).and_then(ParamType::named);
-            let presence = if inner.boolean("optional", false) {
+            let kind = inner.find(&TYPE);
+            let presence = if inner.get(&OPTIONAL) {
                 param::Presence::Optional
             } else {
                 param::Presence::Required
@@ -233,7 +296,7 @@ fn every_name_fits(
             .filter(|name| !params.contains_key(*name))
         {
             let meant = suggestion(name, params.keys().map(String::as_str));
-            let path = format!("{}.{index}", section.path("statements"));
+            let path = format!("{}.{index}", section.path(&STATEMENTS));
             section
                 .report
                 .problem(&path, format_args!("`:{name}` is not in `params`{meant}"));
@@ -246,7 +309,7 @@ fn every_name_fits(
             .any(|statement| statement.names().contains(name))
     };
     for name in params.keys().filter(unused) {
-        let path = format!("{}.{name}", section.path("params"));
+        let path = format!("{}.{name}", section.path(&PARAMS));
         section.report.problem(
             &path,
             format_args!("no statement uses `:{name}`; use it, or remove it"),
@@ -254,4 +317,14 @@ fn every_name_fits(
         fits = false;
     }
     fits.then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inbox_remembers_as_long_as_that_of_the_library() {
+        assert_eq!(INBOX_RETENTION.default_value(), hapax::tables::INBOX_RETENTION);
+    }
 }

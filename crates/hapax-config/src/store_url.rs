@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use hapax_core::Secret;
 
+use super::setting::{Facts, Setting};
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreUrl {
     /// An SQLite file. A relative path starts at the working directory.
@@ -74,6 +76,19 @@ impl FromStr for StoreUrl {
     }
 }
 
+impl Setting for StoreUrl {
+    const TYPE: &'static str = "URL";
+
+    fn from_text(text: &str, _key: &Facts) -> Result<Self, String> {
+        text.parse().map_err(|error: StoreUrlError| error.to_string())
+    }
+
+    fn to_toml(&self) -> toml::Value {
+        self.to_string().into()
+    }
+}
+
+/// Omits the password.
 impl fmt::Display for StoreUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

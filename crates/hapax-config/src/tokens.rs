@@ -4,10 +4,49 @@ use std::collections::BTreeSet;
 
 use hapax_core::{Secret, SourceName};
 
-use super::keys::TOKEN;
 use super::name::parse_name;
 use super::section::Section;
-use super::server::ADMIN_TOKEN_BYTES_MIN;
+use super::setting::{Key, Table, words};
+
+pub(super) static ADMIN_TOKEN: Key<Secret> = Key::optional(
+    "admin_token",
+    "The bearer token of the admin API: it may do everything, and the audit trail calls it `admin`. Required where `admin_listen` is not a loopback address.",
+);
+
+pub(super) static TOKENS: Key<toml::Table> = Key::optional(
+    "tokens",
+    "Tokens beside `admin_token`, one `[[server.tokens]]` each; up to 64. Needs `admin_token`.",
+)
+.named("tables");
+
+static NAME: Key<String> = Key::required(
+    "name",
+    "The name that the audit trail shows for this token. `admin` and `local` are reserved.",
+)
+.named("name");
+
+static SECRET: Key<Secret> = Key::required("token", "The token, at least 16 characters.");
+
+static ROLE: Key<Role> = Key::required(
+    "role",
+    "What it may do; the [guide](../guides/access.md) has the table.",
+);
+
+static SOURCES: Key<Vec<String>> = Key::depends(
+    "sources",
+    "all",
+    "The only sources whose events, deliveries and figures it sees and changes. What cannot be limited to them is refused.",
+)
+.named("names");
+
+pub(super) static TOKEN: Table = Table {
+    header: "[[server.tokens]]",
+    help: "A token for the admin API and the dashboard, beside `admin_token`.",
+    keys: &[&NAME, &SECRET, &ROLE, &SOURCES],
+};
+
+/// A shorter token can be guessed.
+pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
 
 /// Every token is compared with the one that a caller sends.
 const TOKENS_MAX: usize = 64;
@@ -26,10 +65,9 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
-    /// The names as written in the file, least privileged first.
-    pub const NAMES: &'static [&'static str] = &["read", "operate", "admin"];
+words!(Role { Read, Operate, Admin });
 
+impl Role {
     /// The role's name as written in the file.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,12 +80,6 @@ impl Role {
     /// Whether the role may see signatures and other credentials with which a request could be sent.
     pub fn can_see_proofs(self) -> bool {
         self >= Self::Operate
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Read, Self::Operate, Self::Admin]
-            .into_iter()
-            .find(|role| role.as_str() == name)
     }
 }
 
@@ -65,34 +97,39 @@ pub struct Token {
 
 /// Every valid token. Each must be as hard to guess as the admin token, and no two may be the same.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, admin_token: Option<&Secret>) -> Vec<Token> {
-    let tables = section.tables("tokens");
+    let tables = section.tables(&TOKENS);
     if tables.len() > TOKENS_MAX {
         let message = format!(
             "there are {} tokens; at most {TOKENS_MAX} are allowed",
             tables.len()
         );
-        section.problem("tokens", message);
+        section.problem(&TOKENS, message);
     }
-    if !tables.is_empty() && !section.has("admin_token") {
+    if !tables.is_empty() && !section.has(&ADMIN_TOKEN) {
         section.problem(
-            "tokens",
+            &TOKENS,
             "without `admin_token` everybody on this machine may do everything; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
         );
     }
     let mut tokens: Vec<Token> = Vec::new();
+    let mut shown = Vec::new();
     for (path, table) in tables {
-        let of_token = Section::open(path, &TOKEN, Some(table), [].into(), section.report);
-        tokens.extend(read_one(of_token, admin_token, &tokens));
+        let mut of_token = Section::open(path, &TOKEN, Some(table), [].into(), section.report);
+        tokens.extend(read_one(&mut of_token, admin_token, &tokens));
+        shown.push(of_token.into_value());
+    }
+    if !shown.is_empty() {
+        section.show(&TOKENS, shown);
     }
     tokens
 }
 
 fn read_one(
-    mut section: Section<'_, '_, '_>,
+    section: &mut Section<'_, '_, '_>,
     admin_token: Option<&Secret>,
     before: &[Token],
 ) -> Option<Token> {
-    for name in ["name", "token", "role"] {
+    for name in [NAME.name(), SECRET.name(), ROLE.name()] {
         if !section.has(name) {
             section.missing(
                 name,
@@ -100,33 +137,33 @@ fn read_one(
             );
         }
     }
-    let name = section.parsed("name", parse_name);
+    let name = section.parsed(&NAME, parse_name);
     let is_taken =
         |name: &String| TAKEN.contains(&name.as_str()) || before.iter().any(|token| token.name == *name);
     if name.as_ref().is_some_and(is_taken) {
         section.problem(
-            "name",
+            &NAME,
             "another token already has this name, and the audit trail shows only the name; choose a different one",
         );
     }
-    let token = section.secret("token");
+    let token = section.secret(&SECRET);
     if let Some(token) = &token {
         if token.expose().len() < ADMIN_TOKEN_BYTES_MIN {
             let message = format_args!(
                 "a token of fewer than {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints \
                  a good one"
             );
-            section.problem("token", message);
+            section.problem(&SECRET, message);
         }
         if admin_token == Some(token) || before.iter().any(|other| other.token == *token) {
             section.problem(
-                "token",
+                &SECRET,
                 "another token has the same value; use a value of its own for each",
             );
         }
     }
-    let role = section.choice("role", Role::NAMES).and_then(Role::named);
-    let sources = read_sources(&mut section);
+    let role = section.find(&ROLE);
+    let sources = read_sources(section);
     Some(Token {
         name: name?,
         token: token?,
@@ -136,11 +173,11 @@ fn read_one(
 }
 
 /// The sources that a caller can see. An unknown name is not an error, because events can outlive their source's table.
-pub(super) fn read_sources(section: &mut Section<'_, '_, '_>) -> Option<BTreeSet<SourceName>> {
-    let names = section.texts("sources")?;
+fn read_sources(section: &mut Section<'_, '_, '_>) -> Option<BTreeSet<SourceName>> {
+    let names = section.texts(&SOURCES)?;
     if names.is_empty() {
         section.problem(
-            "sources",
+            &SOURCES,
             "the list is empty, so nothing could be seen; leave it out to see every source",
         );
     }

@@ -4,7 +4,6 @@
 
 mod pairs;
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use hapax_core::Secret;
@@ -15,11 +14,51 @@ use super::http_url::http_url;
 use super::problem::ConfigLocation;
 use super::report::Report;
 use super::section::Section;
+use super::setting::{AnyKey as _, Key, Setting as _, Share, Table};
 
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
-const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+static ENDPOINT: Key<String> = Key::optional(
+    "endpoint",
+    "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added.",
+)
+.named("URL");
+
+static HEADERS: Key<toml::Table> = Key::with_default(
+    "headers",
+    "{}",
+    "What every export carries, such as `{ authorization = \"env:OTLP_AUTHORIZATION\" }`; at most 16.",
+)
+.named("table of secrets");
+
+static SAMPLE: Key<Share> = Key::with_default(
+    "sample",
+    "1.0",
+    "Which share of the traces is kept. Where the sender has decided (the flag of its `traceparent`), its decision holds.",
+);
+
+static SERVICE_NAME: Key<String> = Key::with_default(
+    "service_name",
+    "hapax",
+    "What this service is called in the traces.",
+);
+
+static TIMEOUT: Key<Duration> = Key::with_default(
+    "timeout",
+    "5s",
+    "How long one export may take before it is given up.",
+)
+.within("100ms", "1m");
+
+pub(super) static TRACES: Table = Table {
+    header: "[traces]",
+    help: "OpenTelemetry traces, sent as OTLP over HTTP (protobuf). Off unless `endpoint` or a variable says where to. \
+           What the file leaves out is taken from `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, \
+           `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TRACES_HEADERS`, `OTEL_SERVICE_NAME`, \
+           `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_TRACES_SAMPLER_ARG`; `OTEL_SDK_DISABLED=true` switches traces off. \
+           A change needs a restart.",
+    keys: &[&ENDPOINT, &HEADERS, &SAMPLE, &SERVICE_NAME, &TIMEOUT],
+};
+
 const HEADERS_MAX: usize = 16;
-const SERVICE_NAME: &str = "hapax";
 /// The path that the protocol appends to a collector's address.
 const PATH: &str = "/v1/traces";
 
@@ -40,42 +79,41 @@ pub struct Traces {
 }
 
 /// Reads the section. `None` if no endpoint is set, or if traces are switched off.
-pub(super) fn read(mut section: Section<'_, '_, '_>) -> Option<Traces> {
-    let endpoint = endpoint(&mut section);
-    let headers = headers(&mut section);
-    let sample = sample(&mut section);
-    let service_name = section.text("service_name");
-    let timeout = section.duration("timeout", TIMEOUT_DEFAULT, &TIMEOUT);
+pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Traces> {
+    let endpoint = endpoint(section);
+    let headers = headers(section);
+    let sample = sample(section);
+    let timeout = section.get(&TIMEOUT);
     let mut resource = variable(section.report, "OTEL_RESOURCE_ATTRIBUTES")
         .map(|text| pairs::read(&text))
         .unwrap_or_default();
     let named = resource.iter().position(|(name, _)| name == "service.name");
     let named = named.map(|index| resource.remove(index).1);
-    let service_name = service_name
-        .or_else(|| variable(section.report, "OTEL_SERVICE_NAME"))
-        .or(named);
-    if variable(section.report, "OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+    let other = variable(section.report, "OTEL_SERVICE_NAME").or(named);
+    let service_name = section.get_or(&SERVICE_NAME, || {
+        other.unwrap_or_else(|| SERVICE_NAME.default_value())
+    });
+    let disabled = variable(section.report, "OTEL_SDK_DISABLED");
+    let is_on = disabled.is_none_or(|text| !text.eq_ignore_ascii_case("true"));
+    let Some(endpoint) = endpoint.filter(|_| is_on) else {
+        section.hide_all();
         return None;
-    }
+    };
     Some(Traces {
-        endpoint: endpoint?,
+        endpoint,
         headers,
         sample,
-        service_name: service_name.unwrap_or_else(|| SERVICE_NAME.to_owned()),
+        service_name,
         resource,
         timeout,
     })
 }
 
 fn endpoint(section: &mut Section<'_, '_, '_>) -> Option<Uri> {
-    if let Some(text) = section.text("endpoint") {
-        return match url(&with_path(&text)) {
-            Ok(endpoint) => Some(endpoint),
-            Err(why) => {
-                section.problem("endpoint", why);
-                None
-            }
-        };
+    if section.has(&ENDPOINT) {
+        let endpoint = section.parsed(&ENDPOINT, |text| url(&with_path(text)))?;
+        section.show(&ENDPOINT, endpoint.to_string());
+        return Some(endpoint);
     }
     let whole = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
     let base = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -86,7 +124,9 @@ fn endpoint(section: &mut Section<'_, '_, '_>) -> Option<Uri> {
     let place = ConfigLocation::Variable(name.to_owned());
     match url(&text) {
         Ok(endpoint) => {
-            section.report.locate("traces.endpoint", place);
+            let path = section.path(&ENDPOINT);
+            section.report.locate(&path, place);
+            section.show(&ENDPOINT, endpoint.to_string());
             Some(endpoint)
         }
         Err(why) => {
@@ -114,8 +154,8 @@ fn url(text: &str) -> Result<Uri, String> {
 }
 
 fn headers(section: &mut Section<'_, '_, '_>) -> Vec<(HeaderName, Secret)> {
-    let mut found = section.secrets_by_name("headers");
-    if !section.has("headers") {
+    let mut found = section.secrets_by_name(&HEADERS);
+    if !section.has(&HEADERS) {
         let names = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
         let text = names.into_iter().find_map(|name| variable(section.report, name));
         let pairs = text.map(|text| pairs::read(&text)).unwrap_or_default();
@@ -125,14 +165,14 @@ fn headers(section: &mut Section<'_, '_, '_>) -> Vec<(HeaderName, Secret)> {
             .collect();
     }
     if found.len() > HEADERS_MAX {
-        section.problem("headers", format_args!("at most {HEADERS_MAX} headers are sent"));
+        section.problem(&HEADERS, format_args!("at most {HEADERS_MAX} headers are sent"));
     }
     let mut headers = Vec::new();
     for (name, secret) in found {
         match HeaderName::try_from(&name) {
             Ok(header) if HeaderValue::from_str(secret.expose()).is_ok() => headers.push((header, secret)),
             Ok(_) | Err(_) => section.problem(
-                "headers",
+                &HEADERS,
                 format_args!(
                     "`{}` cannot be sent: its name or its value is none that HTTP has",
                     name.escape_default()
@@ -140,28 +180,32 @@ fn headers(section: &mut Section<'_, '_, '_>) -> Vec<(HeaderName, Secret)> {
             ),
         }
     }
+    let path = section.path(&HEADERS);
+    let hidden = |name: &HeaderName| section.report.origins.hidden(&format!("{path}.{name}"));
+    let shown = headers.iter().map(|(name, _)| (name.to_string(), hidden(name)));
+    let shown: toml::Table = shown.collect();
+    section.show(&HEADERS, shown);
     headers
 }
 
 fn sample(section: &mut Section<'_, '_, '_>) -> f64 {
-    if let Some(share) = section.share("sample") {
-        return share;
-    }
     let name = "OTEL_TRACES_SAMPLER_ARG";
-    let Some(text) = variable(section.report, name) else {
-        return 1.0;
+    let text = if section.has(&SAMPLE) {
+        None
+    } else {
+        variable(section.report, name)
     };
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => share,
-        Ok(_) | Err(_) => {
+    let read = text.map(|text| Share::from_text(&text, SAMPLE.facts()));
+    let other = read.and_then(|share| {
+        let refused = |why| {
             let place = ConfigLocation::Variable(name.to_owned());
-            section.report.problem_at(
-                place,
-                "expected a number from 0 to 1, such as 0.1 for a tenth of all traces",
-            );
-            1.0
-        }
-    }
+            section.report.problem_at(place, why);
+        };
+        share.map_err(refused).ok()
+    });
+    section
+        .get_or(&SAMPLE, || other.unwrap_or_else(|| SAMPLE.default_value()))
+        .0
 }
 
 /// The value of a variable. An empty one counts as not set, as in every OpenTelemetry SDK.

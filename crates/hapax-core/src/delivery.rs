@@ -85,6 +85,16 @@ pub enum OnDead {
     Skip,
 }
 
+impl OnDead {
+    /// The word in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Skip => "skip",
+        }
+    }
+}
+
 /// A delivery that this process may run until the lease expires.
 #[derive(Clone, Debug)]
 pub struct Leased {

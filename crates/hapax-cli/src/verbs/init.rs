@@ -10,7 +10,7 @@ use hapax_verify::{Handshake, OptionKind, Verifier};
 
 use super::Globals;
 use crate::exit::CliError;
-use hapax_config as config;
+use hapax_config::{self as config, keys};
 use hapax_terminal::output;
 
 /// Write a commented hapax.toml.
@@ -115,7 +115,7 @@ fn options(provider: &Provider) -> String {
 
 /// `[server]` and `[store]`, with the settings that these providers need.
 fn head(providers: &[&Provider]) -> String {
-    let mut head = HEAD.to_owned();
+    let mut head = with_defaults(&with_defaults(HEAD, &keys::SERVER), &keys::STORE);
     if providers.iter().any(|provider| provider.proof.covers_url()) {
         head = head.replace("# public_url", "public_url");
     }
@@ -140,6 +140,7 @@ fn text(providers: &[&Provider]) -> String {
         let (name, title, variable) = (&provider.name, &provider.title, variable(provider));
         let unused = if needs_secret(provider) { "" } else { "# " };
         let options = options(provider);
+        let windows = with_defaults(WINDOWS, &keys::SOURCE);
         let _ = write!(
             text,
             "\n# {title}. Give it the URL of this machine, ending in /in/{name}.\n\
@@ -147,14 +148,22 @@ fn text(providers: &[&Provider]) -> String {
              provider = \"{name}\"\n\
              {unused}secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
              {options}deliver_to = [\"app\"]\n\
-             # ledger_window = \"30d\"          # how long an event id is remembered\n\
-             # payload_retention = \"14d\"      # how long its body is kept\n"
+             {windows}"
         );
     }
-    text.push_str(TAIL);
+    text.push_str(&with_defaults(TAIL, &keys::DESTINATION));
     text.push_str(SQL_EXAMPLE);
-    text.push_str(ALERTS_EXAMPLE);
+    text.push_str(&with_defaults(ALERTS_EXAMPLE, &keys::ALERTS));
     text
+}
+
+/// A template in which `{key}` stands for the key and its declared default.
+fn with_defaults(template: &str, table: &keys::Table) -> String {
+    let lines = table.keys.iter();
+    let lines = lines.filter_map(|key| Some((key.facts().name, key.default_line()?)));
+    lines.fold(template.to_owned(), |text, (name, line)| {
+        text.replace(&format!("{{{name}}}"), &line)
+    })
 }
 
 const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
@@ -162,14 +171,14 @@ const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
 # Secrets are "env:NAME", "file:PATH", "exec:COMMAND" or the text itself.
 
 [server]
-listen = "127.0.0.1:8080"              # webhooks: POST /in/<source>
-admin_listen = "127.0.0.1:8081"        # admin API, /metrics, /healthz, /readyz
+{listen}              # webhooks: POST /in/<source>
+{admin_listen}        # admin API, /metrics, /healthz, /readyz
 # admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
-# body_limit = "5MiB"
+# {body_limit}
 # public_url = "https://hooks.example.com"  # for senders that sign the URL
 
 [store]
-url = "sqlite:hapax.db"
+{url}
 # encryption_keys = ["env:HAPAX_ENCRYPTION_KEY"]  # encrypts payloads and secrets; `openssl rand -hex 32` prints one
 "#;
 
@@ -190,6 +199,11 @@ const SOURCE_EXAMPLE: &str = r#"
 # deliver_to = ["app"]
 "#;
 
+const WINDOWS: &str = "\
+# {ledger_window}          # how long an event id is remembered
+# {payload_retention}      # how long its body is kept
+";
+
 const TAIL: &str = r#"
 # Who receives. 2xx means done; anything else is tried again.
 [destinations.app]
@@ -197,9 +211,9 @@ kind = "http"
 url = "http://127.0.0.1:3000/webhooks"
 # secret = "env:APP_SIGNING_SECRET"    # signs the outgoing request, Standard Webhooks
 # events = ["invoice.*"]               # default: all
-# timeout = "10s"
-# concurrency = 32
-# max_attempts = 12
+# {timeout}
+# {concurrency}
+# {max_attempts}
 # order_by = "body:/data/object/id"    # one at a time per value, in order of acceptance
 "#;
 
@@ -215,7 +229,7 @@ const SQL_EXAMPLE: &str = r#"
 const ALERTS_EXAMPLE: &str = r#"
 # Who is told when something is wrong. Without it, `hapax alerts`, the dashboard and the log say so.
 # [alerts]
-# dead_letters = 0                     # fires above; `false` switches a rule off
+# {dead_letters}                     # fires above; `false` switches a rule off
 # [alerts.receivers.chat]
 # kind = "slack"                       # or "webhook" (Standard Webhooks), or "command"
 # url = "env:ALERTS_URL"
@@ -273,14 +287,31 @@ mod tests {
             ("ALERTS_URL", "https://chat.example.com/services/1"),
         ]);
         let text = format!(
-            "{HEAD}{}{TAIL}{}\n{}",
+            "{}{}{}{}\n{}",
+            head(&[]),
             uncommented(SOURCE_EXAMPLE),
+            with_defaults(TAIL, &keys::DESTINATION),
             uncommented(SQL_EXAMPLE),
-            uncommented(ALERTS_EXAMPLE)
+            uncommented(&with_defaults(ALERTS_EXAMPLE, &keys::ALERTS))
         );
         let config = config::parse(&text, Path::new("hapax.toml"), &environment, &[]).unwrap();
         assert_eq!(config.sources.len(), 2);
         assert_eq!(config.warning_lines(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_default_is_filled_in() {
+        let text = text(&[catalogue::get("stripe").unwrap()]);
+        assert!(!text.replace("{ ", "").contains('{'), "{text}");
+        for line in [
+            "\nlisten = \"127.0.0.1:8080\"              # webhooks",
+            "\nurl = \"sqlite:hapax.db\"\n",
+            "\n# ledger_window = \"30d\"          # how long",
+            "\n# max_attempts = 12\n",
+            "\n# dead_letters = 0                     # fires above",
+        ] {
+            assert!(text.contains(line), "{line} in\n{text}");
+        }
     }
 
     #[test]

@@ -24,19 +24,11 @@ pub struct Limits {
     pub peer_refusals: Rate,
 }
 
+/// The period over which a body's rate is measured.
+pub(super) const BODY_GRACE: Duration = Duration::from_secs(5);
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            body_timeout: Duration::from_secs(30),
-            body_grace: Duration::from_secs(5),
-            body_rate_min: 1024,
-            unproven_bytes_max: 128 << 20,
-            peer_unproven_bytes_max: 64 << 20,
-            proven_bytes_max: 128 << 20,
-            peer_refusals: Rate {
-                count: 50,
-                per: Duration::from_secs(1),
-            },
-        }
+        super::Limits::default().ingest
     }
 }

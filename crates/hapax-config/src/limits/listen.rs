@@ -28,16 +28,16 @@ pub struct Limits {
     pub linger: Linger,
 }
 
+/// How long running requests may take to finish, unless the service says otherwise.
+pub(super) const DRAIN: Duration = Duration::from_secs(10);
+
+/// Without a limit for each peer, and with room for the long heads of browsers.
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections_max: 16_384,
             peer_connections_max: usize::MAX,
-            head_timeout: Duration::from_secs(10),
-            keep_alive: Duration::from_secs(150),
             head_bytes_max: 64 * 1024,
-            drain: Duration::from_secs(10),
-            linger: Linger::default(),
+            ..super::Limits::default().listen
         }
     }
 }

@@ -6,6 +6,14 @@ use hapax_verify::catalogue::Provider;
 
 use crate::network::{Network, NetworkError};
 use crate::section::Section;
+use crate::setting::Key;
+
+pub(super) static ALLOW_FROM: Key<Vec<String>> = Key::depends(
+    "allow_from",
+    "everybody",
+    "The networks that requests may come from, such as `[\"203.0.113.0/24\", \"provider\"]`; all others are answered 403 before their bodies are read. `provider` stands for the networks that the preset's provider publishes, as `hapax providers NAME` shows them. Behind a proxy, set `server.trusted_proxies`.",
+)
+.named("networks");
 
 /// Stands for the networks that the provider publishes.
 const PROVIDER: &str = "provider";
@@ -29,7 +37,7 @@ impl AllowFrom {
 
 /// `None` if requests may come from anywhere.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>) -> Option<AllowFrom> {
-    let texts = section.texts("allow_from")?;
+    let texts = section.texts(&ALLOW_FROM)?;
     let mut networks = Vec::new();
     for (path, text) in &texts {
         match resolve(text, provider) {
@@ -39,12 +47,12 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider
     }
     if texts.is_empty() {
         section.problem(
-            "allow_from",
+            &ALLOW_FROM,
             "the list is empty, which would refuse everybody; remove it, or name a network",
         );
     }
     if networks.len() > NETWORKS_MAX {
-        section.problem("allow_from", format_args!("at most {NETWORKS_MAX} networks"));
+        section.problem(&ALLOW_FROM, format_args!("at most {NETWORKS_MAX} networks"));
     }
     let written = texts.into_iter().map(|(_, text)| text).collect();
     Some(AllowFrom { written, networks })

@@ -9,24 +9,31 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::nearest::suggestion;
-use crate::section::{Section, article};
+use crate::section::Section;
+use crate::setting::{Key, article};
+
+pub(super) static OPTIONS: Key<toml::Table> = Key::with_default(
+    "options",
+    "{}",
+    "Options of the preset in addition to its secrets, such as `{ verify_token = \"env:NAME\" }`; `hapax providers NAME` lists them.",
+);
 
 /// The options of a source. Options that cannot be used are reported and omitted.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>) -> Options {
     let specs = provider.map_or(&[][..], |provider| &provider.options);
-    let value = section.table("options");
+    let value = section.table(&OPTIONS);
     let table = value.and_then(|value| value.get_ref().as_table());
     let mut options = Options::default();
     for (key, value) in table.into_iter().flatten() {
         let name: &str = key.get_ref();
-        let path = section.path(&format!("options.{name}"));
+        let path = format!("{}.{name}", section.path(&OPTIONS));
         let place = section.report.place_of(&key.span());
         match specs.iter().find(|spec| spec.name == name) {
             None => {
                 let message = unknown(name, provider);
                 section
                     .report
-                    .problem_at(place, format!("{}: {message}", section.path("options")));
+                    .problem_at(place, format!("{}: {message}", section.path(&OPTIONS)));
             }
             Some(spec) => {
                 section.report.locate(&path, place);
@@ -37,7 +44,34 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider
         }
     }
     report_missing(section, specs, table);
+    show(section, specs, &options);
     options
+}
+
+fn show(section: &mut Section<'_, '_, '_>, specs: &[OptionSpec], options: &Options) {
+    let path = section.path(&OPTIONS);
+    let value = |spec: &OptionSpec| {
+        let value = match (spec.kind, options.get(&spec.name)?) {
+            (OptionKind::Secret | OptionKind::Table, _) => {
+                section.report.origins.hidden(&format!("{path}.{}", spec.name))
+            }
+            (_, OptionValue::Text(text)) => text.clone().into(),
+            (_, OptionValue::List(list)) => list.clone().into(),
+            (_, OptionValue::Table(table)) => {
+                let texts = table.iter();
+                toml::Value::Table(
+                    texts
+                        .map(|(name, text)| (name.clone(), text.clone().into()))
+                        .collect(),
+                )
+            }
+        };
+        Some((spec.name.clone(), value))
+    };
+    let shown: toml::Table = specs.iter().filter_map(value).collect();
+    if !shown.is_empty() {
+        section.show(&OPTIONS, shown);
+    }
 }
 
 fn unknown(name: &str, provider: Option<&Provider>) -> String {
@@ -58,7 +92,7 @@ fn report_missing(section: &mut Section<'_, '_, '_>, specs: &[OptionSpec], table
         names.any(|name| *name == spec.name)
     };
     for spec in specs.iter().filter(|spec| spec.required && !is_written(spec)) {
-        section.missing(&format!("options.{}", spec.name), &spec.about);
+        section.missing(format!("{}.{}", OPTIONS.name(), spec.name), &spec.about);
     }
 }
 
@@ -135,9 +169,9 @@ mod tests {
 
     use super::*;
     use crate::environment::Environment;
-    use crate::keys::SOURCE;
     use crate::problem;
     use crate::report::Report;
+    use crate::source::SOURCE;
 
     fn provider() -> Provider {
         let spec = |name: &str, kind, required| OptionSpec {

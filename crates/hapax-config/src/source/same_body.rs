@@ -4,9 +4,18 @@ use hapax_engine::SameBody;
 use hapax_verify::{IdClass, Verifier};
 
 use crate::section::Section;
+use crate::setting::{Key, words};
+
+pub(super) static SAME_BODY: Key<SameBody> = Key::with_default(
+    "same_body",
+    "flag",
+    "What a known body under a new event id is, where the sender does not sign the id: `flag` (an event like any other; it runs, and is flagged) or `hold` (it is stored and answered, and runs only once somebody releases it with `hapax replay ID --mode held`; guides/same-body.md says when to use which).",
+);
+
+words!(SameBody { Flag, Hold });
 
 pub(super) fn read(section: &mut Section<'_, '_, '_>, class: IdClass, verifier: &Verifier) -> SameBody {
-    if section.choice("same_body", &["flag", "hold"]) != Some("hold") {
+    if section.get(&SAME_BODY) == SameBody::Flag {
         return SameBody::Flag;
     }
     let useless = if class == IdClass::NotDeduplicated {
@@ -22,7 +31,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, class: IdClass, verifier: 
         None
     };
     if let Some(why) = useless {
-        section.problem("same_body", why);
+        section.problem(&SAME_BODY, why);
     }
     SameBody::Hold
 }

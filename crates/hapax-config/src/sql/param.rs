@@ -2,6 +2,8 @@
 
 use hapax_verify::Field;
 
+use crate::setting::words;
+
 /// The origin and type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Param {
@@ -67,22 +69,16 @@ const WORDS: [(&str, ValueFrom); 8] = [
     ("generation", ValueFrom::Generation),
 ];
 
+words!(ParamType {
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    Json,
+    Bytes,
+});
+
 impl ParamType {
-    pub(super) const NAMES: &'static [&'static str] =
-        &["text", "integer", "number", "boolean", "json", "bytes"];
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        match name {
-            "text" => Some(Self::Text),
-            "integer" => Some(Self::Integer),
-            "number" => Some(Self::Number),
-            "boolean" => Some(Self::Boolean),
-            "json" => Some(Self::Json),
-            "bytes" => Some(Self::Bytes),
-            _ => None,
-        }
-    }
-
     /// The type as written in the file.
     pub const fn as_str(self) -> &'static str {
         match self {

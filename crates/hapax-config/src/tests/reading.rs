@@ -7,10 +7,7 @@ use hapax_core::OnDead;
 use proptest::prelude::*;
 
 use super::*;
-use crate::keys::{
-    ADMIN_TLS, ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OIDC, OUTBOX, PARAM, RECEIVER, REDIS, SERVER,
-    SOURCE, STORE, TLS, TOKEN, TRACES,
-};
+use crate::keys::ALL;
 
 #[test]
 fn the_documented_file_is_understood() {
@@ -176,32 +173,72 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         let of_table = report.asked.iter().filter(|(table, _)| *table == header);
         of_table.map(|(_, name)| name.clone()).collect()
     };
-    for table in [
-        &SERVER,
-        &LIMITS,
-        &TOKEN,
-        &TLS,
-        &ADMIN_TLS,
-        &OIDC,
-        &STORE,
-        &SOURCE,
-        &REDIS,
-        &DESTINATION,
-        &PARAM,
-        &BACKOFF,
-        &OUTBOX,
-        &ALERTS,
-        &RECEIVER,
-        &TRACES,
-    ] {
+    // `verify` is read by the verifier, and compared with its keys elsewhere.
+    for table in ALL
+        .into_iter()
+        .filter(|table| table.header != "[sources.NAME.verify]")
+    {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
         assert_eq!(asked(table.header), known, "{}", table.header);
     }
-    assert_eq!(
-        ALL.len(),
-        17,
-        "`verify` is read by the verifier, and compared with its keys elsewhere"
-    );
+    assert_eq!(ALL.len(), 17);
+}
+
+/// One table of each kind, with as little in it as possible.
+const LEAST: &str = r#"
+[sources.stripe]
+provider = "stripe"
+secrets = ["env:STRIPE_NEW"]
+
+[destinations.http]
+kind = "http"
+url = "http://127.0.0.1:3000/"
+
+[destinations.sql]
+kind = "sql"
+url = "env:DATABASE"
+statements = ["select 1"]
+
+[outbox.app]
+url = "env:DATABASE"
+
+[alerts.receivers.chat]
+kind = "slack"
+url = "env:CHAT_URL"
+
+[traces]
+endpoint = "http://127.0.0.1:4318"
+"#;
+
+fn header_of(path: &str) -> String {
+    match path.split('.').collect::<Vec<_>>().as_slice() {
+        [table @ ("sources" | "destinations" | "outbox"), _] => format!("[{table}.NAME]"),
+        ["alerts", "receivers", _] => "[alerts.receivers.NAME]".to_owned(),
+        _ => format!("[{path}]"),
+    }
+}
+
+#[test]
+fn what_is_shown_for_an_empty_table_is_the_declared_default() {
+    let shown = parsed(LEAST).to_toml();
+    assert!(shown.contains("\nconcurrency = 128 # default\n"), "{shown}");
+    let mut compared = 0;
+    for block in shown.split("\n\n") {
+        let (path, lines) = block.split_once('\n').unwrap();
+        let header = header_of(path.trim_matches(['[', ']']));
+        let table = ALL.into_iter().find(|table| table.header == header).unwrap();
+        for value in lines.lines().filter_map(|line| line.strip_suffix(" # default")) {
+            let (name, _) = value.split_once(' ').unwrap();
+            let key = table.keys.iter().find(|key| key.facts().name == name).unwrap();
+            // The one is a table of its own, the other differs for `sql`.
+            let is_special = name == "backoff" || (name, path) == ("concurrency", "[destinations.sql]");
+            if let Some(declared) = key.default_line().filter(|_| !is_special) {
+                assert_eq!(value, declared, "{path}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 50, "{compared}");
 }
 
 proptest! {

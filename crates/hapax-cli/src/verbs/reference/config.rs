@@ -1,4 +1,4 @@
-//! The reference of every configuration key, from the table that the parser itself uses.
+//! The reference of every configuration key, from the declarations that the parser itself uses.
 
 use std::fmt::Write as _;
 
@@ -33,10 +33,14 @@ pub(super) fn page() -> String {
             table.header, table.help
         );
         for key in table.keys {
+            let facts = key.facts();
             let _ = writeln!(
                 page,
                 "| `{}` | {} | {} | {} |",
-                key.name, key.kind, key.default, key.help
+                facts.name,
+                key.kind(),
+                facts.default_words(),
+                facts.help()
             );
         }
     }
