@@ -1,13 +1,14 @@
 //! Percent-encoding of paths and queries: a provider's id can contain any character.
 
-use std::fmt::Write as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// One path segment. Everything except letters, digits and `-_~` is encoded. Dots are encoded, too: a segment of dots
-/// would be resolved as a relative path along the way.
+/// Everything except letters, digits and `-_~`. Dots are encoded, too: a segment of dots would be resolved as a relative
+/// path along the way.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+
+/// One path segment.
 pub fn segment(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    push(&mut out, text);
-    out
+    utf8_percent_encode(text, SEGMENT).to_string()
 }
 
 /// A query string, built parameter by parameter.
@@ -22,7 +23,7 @@ impl Parameters {
             self.0.push(if self.0.is_empty() { '?' } else { '&' });
             self.0.push_str(name);
             self.0.push('=');
-            push(&mut self.0, &value.to_string());
+            self.0.push_str(&segment(&value.to_string()));
         }
         self
     }
@@ -30,18 +31,6 @@ impl Parameters {
     /// `path` with the parameters appended.
     pub fn on(&self, path: &str) -> String {
         format!("{path}{}", self.0)
-    }
-}
-
-fn push(out: &mut String, text: &str) {
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => out.push(char::from(byte)),
-            // Writing to a String cannot fail.
-            _ => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod hash;
 pub mod headers;
 pub mod identity;
 pub mod name;
+pub mod percent;
 pub mod problem;
 pub mod random;
 pub mod retry;

@@ -9,7 +9,6 @@ mod tail;
 
 use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
-use form_urlencoded::byte_serialize;
 use hapax_core::Timestamp;
 use http::StatusCode;
 use maud::{Markup, html};
@@ -24,6 +23,7 @@ use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PAGE_DEFAULT;
 use hapax_admin::{events, filter, searches};
+use hapax_api::path::Parameters;
 use hapax_api::query::{self, QueryError};
 use hapax_api::views::{CoverageView, EventPageView, SavedSearchView};
 
@@ -61,12 +61,11 @@ pub(super) async fn page(
 
 /// The URL of a search and a position in it.
 pub(super) fn address(query: &str, cursor: Option<&str>) -> String {
-    let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    match (query, cursor) {
-        ("", None) => "/events".to_owned(),
-        (query, None) => format!("/events?q={}", encode(query)),
-        (query, Some(cursor)) => format!("/events?q={}&cursor={}", encode(query), encode(cursor)),
+    if query.is_empty() && cursor.is_none() {
+        return "/events".to_owned();
     }
+    let parameters = Parameters::default().with("q", Some(query));
+    parameters.with("cursor", cursor).on("/events")
 }
 
 struct Found {

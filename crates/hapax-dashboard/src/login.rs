@@ -2,7 +2,6 @@
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use form_urlencoded::byte_serialize;
 use http::header::SET_COOKIE;
 use http::{Extensions, HeaderMap, StatusCode};
 use maud::html;
@@ -19,6 +18,7 @@ use hapax_admin::access::{
     COOKIE_NAME, NOTE_BYTES_MAX, SESSION_LIFE, check_origin, checked_note, is_from_https, peer,
 };
 use hapax_admin::api_error::ApiResult;
+use hapax_api::path::Parameters;
 use hapax_listen::Encrypted;
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,7 +93,9 @@ enum Said {
 
 fn show(state: &AdminState, theme: Theme, next: &str, said: Said) -> Response {
     let has_provider = state.settings.load().access.oidc().is_some();
-    let provider: String = byte_serialize(local(next).as_bytes()).collect();
+    let provider = Parameters::default()
+        .with("next", Some(local(next)))
+        .on("/login/oidc");
     let content = html! {
         @match said {
             Said::Nothing => {},
@@ -105,7 +107,7 @@ fn show(state: &AdminState, theme: Theme, next: &str, said: Said) -> Response {
         }
         @if has_provider {
             p class="card" {
-                a class="button primary" href={ "/login/oidc?next=" (provider) } { "Sign in with single sign-on" }
+                a class="button primary" href=(provider) { "Sign in with single sign-on" }
             }
         }
         form class="card stack" method="post" action="/login" {

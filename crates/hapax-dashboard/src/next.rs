@@ -1,6 +1,6 @@
 //! The page after a login: the one that was requested, and never another site.
 
-use form_urlencoded::byte_serialize;
+use hapax_api::path::Parameters;
 use http::{Method, Uri};
 
 /// Maximum length of a path to return to.
@@ -13,8 +13,7 @@ pub(super) fn login(uri: &Uri, method: &Method) -> String {
     if !method.is_safe() || path == "/" {
         return "/login".to_owned();
     }
-    let next: String = byte_serialize(path.as_bytes()).collect();
-    format!("/login?next={next}")
+    Parameters::default().with("next", Some(path)).on("/login")
 }
 
 /// The path if it is on this site, otherwise the first page. `//evil.example` and `/\evil.example` are other sites.

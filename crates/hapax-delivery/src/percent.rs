@@ -1,6 +1,10 @@
 //! Strings as header values: characters that a header cannot carry are percent-encoded.
 
 use http::HeaderValue;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+/// Under a signature neither a dot, which would let one signature fit two requests, nor a bare `%`.
+const SIGNED: &AsciiSet = &CONTROLS.add(b'%').add(b'.');
 
 /// The string with control characters and non-ASCII characters percent-encoded. An event id already has its own `%`
 /// escaped, so decoding restores the provider's id.
@@ -9,20 +13,7 @@ pub fn header_value(text: &str) -> HeaderValue {
     if is_plain && let Ok(value) = HeaderValue::from_str(text) {
         return value;
     }
-    let mut encoded = String::with_capacity(text.len() + 16);
-    for (index, byte) in text.bytes().enumerate() {
-        let at_an_end = index == 0 || index + 1 == text.len();
-        match byte {
-            // A leading or trailing space would be trimmed in transit, and two ids would become one.
-            b' ' if !at_an_end => encoded.push(' '),
-            0x21..=0x7e => encoded.push(char::from(byte)),
-            _ => {
-                encoded.push('%');
-                encoded.push_str(&hex::encode_upper([byte]));
-            }
-        }
-    }
-    HeaderValue::from_str(&encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
+    HeaderValue::try_from(encoded(text, CONTROLS)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 /// The same as an RFC 9651 string (structured fields), as the IETF draft for `Idempotency-Key` requires.
@@ -40,26 +31,28 @@ pub(crate) fn quoted(text: &str) -> HeaderValue {
     HeaderValue::from_bytes(&quoted).unwrap_or(value)
 }
 
-/// The string as the id in a Standard Webhooks signature: a header value without a dot, which would let one signature
-/// fit two requests.
+/// The string as the id in a Standard Webhooks signature.
 pub(crate) fn signed_id(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for (index, byte) in text.bytes().enumerate() {
-        let at_an_end = index == 0 || index + 1 == text.len();
-        match byte {
-            b' ' if !at_an_end => encoded.push(' '),
-            0x21..=0x7e if !b"%.".contains(&byte) => encoded.push(char::from(byte)),
-            _ => {
-                encoded.push('%');
-                encoded.push_str(&hex::encode_upper([byte]));
-            }
-        }
+    encoded(text, SIGNED)
+}
+
+/// Percent-encoded, including a space at either end: it would be trimmed in transit, and two ids would become one.
+fn encoded(text: &str, set: &'static AsciiSet) -> String {
+    let mut encoded = utf8_percent_encode(text, set).to_string();
+    if encoded.starts_with(' ') {
+        encoded.replace_range(..1, "%20");
+    }
+    if encoded.ends_with(' ') {
+        encoded.replace_range(encoded.len() - 1.., "%20");
     }
     encoded
 }
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::percent_decode;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -68,6 +61,8 @@ mod tests {
             ("evt_1", "evt_1"),
             ("a b", "a b"),
             (" a ", "%20a%20"),
+            ("  a  ", "%20 a %20"),
+            (" ", "%20"),
             ("é", "%C3%A9"),
             ("a\u{7f}\n", "a%7F%0A"),
             ("100%25", "100%25"),
@@ -100,6 +95,16 @@ mod tests {
             (" é", "%20%C3%A9"),
         ] {
             assert_eq!(signed_id(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        /// Escaped as event ids are: `%` and control characters.
+        #[test]
+        fn decoding_a_header_restores_the_id(id in "( |%25|%0A|[a.:]|é){0,8}") {
+            let value = header_value(&id.replace('%', "%25"));
+            let decoded = percent_decode(value.as_bytes()).decode_utf8().unwrap();
+            prop_assert_eq!(decoded, id);
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use hapax_core::percent;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::Preparing;
@@ -114,21 +115,7 @@ fn is_local(config: &tokio_postgres::Config) -> bool {
 
 /// Percent-decoding of one value.
 fn decode(text: &str) -> Result<String, String> {
-    let broken = || "a value in it is not percent-encoded text".to_owned();
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        if *first != b'%' {
-            bytes.push(*first);
-            rest = tail;
-            continue;
-        }
-        let (digits, tail) = tail.split_at_checked(2).ok_or_else(broken)?;
-        let digits = std::str::from_utf8(digits).map_err(|_| broken())?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| broken())?);
-        rest = tail;
-    }
-    String::from_utf8(bytes).map_err(|_| broken())
+    percent::decode(text).map_err(|_| "a value in it is not percent-encoded text".to_owned())
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::num::NonZeroU8;
 
+use hapax_core::percent;
+
 use crate::shards::SHARDS_MAX;
 
 /// Shards of a new store on one server: more would only split batches.
@@ -141,8 +143,9 @@ impl StoreAddress {
         };
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
         let filled = |text: String| (!text.is_empty()).then_some(text);
-        self.user = filled(unescape(user)?);
-        self.password = filled(unescape(password)?);
+        let decode = |text| percent::decode(text).map_err(|_| UrlError::Escape);
+        self.user = filled(decode(user)?);
+        self.password = filled(decode(password)?);
         Ok(())
     }
 
@@ -231,22 +234,6 @@ fn shards(text: &str) -> Result<u8, UrlError> {
     count
         .filter(|count| count.is_power_of_two() && *count <= SHARDS_MAX)
         .ok_or(UrlError::Shards)
-}
-
-fn unescape(text: &str) -> Result<String, UrlError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, others @ ..] = rest {
-        if *first == b'%' {
-            let digits = others.get(..2).ok_or(UrlError::Escape)?;
-            bytes.extend(hex::decode(digits).map_err(|_| UrlError::Escape)?);
-            rest = &others[2..];
-        } else {
-            bytes.push(*first);
-            rest = others;
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| UrlError::Escape)
 }
 
 #[cfg(test)]

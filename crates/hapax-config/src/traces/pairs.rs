@@ -1,5 +1,7 @@
 //! `name=value,name=value`, percent-encoded: the list format of OpenTelemetry's variables for headers and attributes.
 
+use percent_encoding::percent_decode_str;
+
 /// The most pairs in one variable; the rest are ignored.
 const PAIRS_MAX: usize = 64;
 
@@ -15,27 +17,7 @@ pub(super) fn read(text: &str) -> Vec<(String, String)> {
 
 /// `%20` is a space; a plus sign is literal.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped = match (first, tail) {
-            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        if let Some((high, low)) = escaped {
-            bytes.push(high * 16 + low);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    let value = char::from(digit).to_digit(16)?;
-    u8::try_from(value).ok()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

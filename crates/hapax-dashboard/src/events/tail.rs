@@ -1,6 +1,5 @@
 //! The live part of the page: whether it is live, why not, and the replay dialog.
 
-use form_urlencoded::byte_serialize;
 use hapax_core::store::EventQuery;
 use maud::{Markup, html};
 
@@ -8,6 +7,7 @@ use crate::form::CSRF_FIELD;
 use crate::live::NOT_LIVE;
 use crate::viewer::Viewer;
 use hapax_admin::stream::is_seen_at_arrival;
+use hapax_api::path::Parameters;
 
 /// Whether new events appear automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,12 +32,12 @@ impl Kind {
 
 /// The line above the table. The script fills it; without JavaScript it says how to see new events.
 pub(super) fn bar(text: &str, kind: Kind) -> Markup {
-    let query: String = byte_serialize(text.as_bytes()).collect();
+    let feed = Parameters::default().with("q", Some(text)).on("/events/live");
     html! {
         div class="row spread live" {
             @match kind {
                 Kind::Live => {
-                    p data-live={ "/events/live?q=" (query) } {
+                    p data-live=(feed) {
                         span class="badge plain" data-live-state { "Not live" } " "
                         span data-live-words { "Reload the page to see new events." }
                     }

@@ -139,6 +139,7 @@ fn target(to: &DestinationId, headers: &Headers) -> BodyHash {
 
 /// The id of an event whose own id belongs to another target: a composite of both, like any id made of several parts.
 fn id_for(event_id: &str, target: &BodyHash) -> String {
+    // Not with `percent-encoding`, which would encode non-ASCII characters as well: ids in stores must stay the same.
     let own = event_id.replace('%', "%25").replace(':', "%3A");
     let to = target.to_string();
     let id = format!("{own}:to-{}", &to[..TARGET_DIGITS]);

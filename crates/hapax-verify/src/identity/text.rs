@@ -1,4 +1,7 @@
 //! The text form of an event id; the rules are documented in the parent module.
+//!
+//! Escaped here and not with `percent-encoding`: that crate encodes every non-ASCII byte and knows no mark for a missing
+//! part. Stored ids depend on every byte of this.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use aws_lc_rs::hmac::HMAC_SHA256;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
@@ -21,6 +22,31 @@ const SIGNED_HEADERS: &str = "x-contentful-signed-headers";
 const TIMESTAMP: &str = "x-contentful-timestamp";
 /// A request of exactly this age is already too old.
 const LIFETIME_SECONDS: u32 = 30;
+
+/// What JavaScript's `encodeURIComponent` encodes.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'!')
+    .remove(b'~')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+/// What `encodeURI` encodes.
+const URI: &AsciiSet = &COMPONENT
+    .remove(b';')
+    .remove(b',')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'&')
+    .remove(b'=')
+    .remove(b'+')
+    .remove(b'$')
+    .remove(b'#');
 
 pub(super) struct Contentful;
 
@@ -176,23 +202,10 @@ fn canonical_path(path: &str) -> String {
         pieces.next().unwrap_or_default(),
     );
     if query.is_empty() {
-        return escape(path, b";,/?:@&=+$-_.!~*'()#");
+        return utf8_percent_encode(path, URI).to_string();
     }
-    let query = escape(query, b"-_.!~*'()");
-    escape(&format!("{path}?{query}"), b";,/?:@&=+$-_.!~*'()#")
-}
-
-fn escape(text: &str, plain: &[u8]) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push('%');
-            escaped.push_str(&hex::encode_upper([byte]));
-        }
-    }
-    escaped
+    let query = utf8_percent_encode(query, COMPONENT);
+    utf8_percent_encode(&format!("{path}?{query}"), URI).to_string()
 }
 
 fn fresh(milliseconds: &str, received_at: i64) -> Result<i64, Rejection> {

@@ -19,7 +19,8 @@ const SIGNATURE: &str = "x-hubspot-signature-v3";
 const TIMESTAMP: &str = "x-hubspot-request-timestamp";
 const TOLERANCE_SECONDS: u32 = 300;
 
-/// Characters that HubSpot signs unescaped although the URL has them percent-encoded.
+/// Characters that HubSpot signs unescaped although the URL has them percent-encoded. A percent decoder would decode all
+/// the others, too.
 const DECODED: [(&str, &str); 12] = [
     ("%3A", ":"),
     ("%2F", "/"),

@@ -132,6 +132,7 @@ fn paths(landmarks: &Landmarks) -> Vec<String> {
         .collect()
 }
 
+/// As a browser sends the search form.
 fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
