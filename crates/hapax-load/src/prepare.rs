@@ -6,9 +6,9 @@
 //! measurement.
 
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
+use hapax_core::{Clock as _, SystemClock};
 use hapax_verify::sign::Signer;
 
 pub(crate) const BODY_BYTES: usize = 1024;
@@ -217,9 +217,7 @@ fn write_hex(bytes: &[u8], into: &mut [u8]) {
 }
 
 fn unix_seconds() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs() as i64)
+    SystemClock::default().now().as_seconds()
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! The sender: signs deliveries as the provider does, and forges them for the plans that must be refused.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bytes::Bytes;
-use hapax_core::Secret;
+use hapax_core::{Clock as _, Secret, SystemClock};
 use hapax_verify::catalogue::Provider;
 use hapax_verify::sign::{self, ProviderSigner, generate_secret};
 use hapax_verify::{Request, Verifier};
@@ -141,9 +139,7 @@ fn tampered(body: &Bytes) -> Bytes {
 }
 
 pub(crate) fn unix_seconds() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs() as i64)
+    SystemClock::default().now().as_seconds()
 }
 
 #[cfg(test)]

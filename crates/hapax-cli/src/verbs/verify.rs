@@ -8,10 +8,9 @@ mod vectors;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
-use hapax_core::Secret;
+use hapax_core::{Clock as _, Secret, SystemClock};
 use hapax_verify::Request;
 
 use super::{Globals, body, option};
@@ -116,7 +115,5 @@ fn keys(given: &[String]) -> Result<BTreeMap<String, Vec<u8>>, CliError> {
 }
 
 fn unix_seconds() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs() as i64)
+    SystemClock::default().now().as_seconds()
 }

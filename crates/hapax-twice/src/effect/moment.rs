@@ -3,6 +3,9 @@
 //! A time close to now is the time at which something happened, which differs in every run: it is masked. Any other
 //! date is data, such as the day on which a subscription ends, and counts as a number: a month that is added twice is
 //! detected.
+//!
+//! Read by hand: `jiff` reads a text that is nothing but a time, and here one of several forms begins in the middle of a
+//! line.
 
 use std::time::SystemTime;
 

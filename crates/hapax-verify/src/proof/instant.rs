@@ -1,13 +1,12 @@
 //! Signed times that are not plain Unix seconds, and their distance from the time of arrival.
 
+use jiff::Timestamp;
+
 use crate::limits::TOLERANCE_SECONDS_MAX;
 use crate::{Options, Rejection, SetupError};
 
 /// The option that overrides a tolerance.
 const TOLERANCE_OPTION: &str = "tolerance_seconds";
-
-/// The maximum length of a time, with nanoseconds and an offset.
-const TEXT_BYTES_MAX: usize = 40;
 
 /// The source's tolerance, or the provider's default, which may exceed the general maximum.
 pub(super) fn tolerance(options: &Options, usual: u32) -> Result<u32, SetupError> {
@@ -40,47 +39,44 @@ pub(super) fn decimal(text: &str) -> Option<i64> {
     plausible.then(|| text.parse().ok()).flatten()
 }
 
-/// The Unix seconds of a time such as `2025-12-31T23:59:59.121Z` or `…+02:00`.
+/// The Unix seconds of a time such as `2025-12-31T23:59:59.121Z` or `…+02:00`, rounded down. A leap second counts as the
+/// second before it.
 pub(super) fn rfc3339(text: &str) -> Option<i64> {
-    if !text.is_ascii() || text.len() > TEXT_BYTES_MAX {
+    if !is_rfc3339(text.as_bytes()) {
         return None;
     }
-    let (date_time, rest) = text.split_at_checked(19)?;
-    let separators = |places: [usize; 5]| places.map(|place| date_time.as_bytes().get(place).copied());
-    if separators([4, 7, 10, 13, 16]) != [b'-', b'-', b'T', b':', b':'].map(Some) {
-        return None;
-    }
-    let part = |from: usize, to: usize| decimal(date_time.get(from..to)?);
-    let seconds = unix_seconds([
-        part(0, 4)?,
-        part(5, 7)?,
-        part(8, 10)?,
-        part(11, 13)?,
-        part(14, 16)?,
-        part(17, 19)?,
-    ])?;
-    Some(seconds - offset(without_fraction(rest)?)?)
+    let time: Timestamp = text.parse().ok()?;
+    i64::try_from(time.as_nanosecond().div_euclid(1_000_000_000)).ok()
+}
+
+/// `2026-01-01T00:00:00.123Z` and similar, with a fraction of up to nanoseconds and `Z` or an offset. Stricter than the
+/// standard and than `jiff`: no lower case, no space and no `[zone]`, so that it can be split in only one way.
+pub(super) fn is_rfc3339(text: &[u8]) -> bool {
+    let Some((date_and_time, rest)) = text.split_at_checked(19) else {
+        return false;
+    };
+    let offset = match rest.split_first() {
+        Some((b'.', fraction)) => {
+            let length = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if !(1..=9).contains(&length) {
+                return false;
+            }
+            &fraction[length..]
+        }
+        Some(_) | None => rest,
+    };
+    let is_offset = offset == b"Z" || fits(offset, b"+00:00") || fits(offset, b"-00:00");
+    is_offset && fits(date_and_time, b"0000-00-00T00:00:00")
 }
 
 /// Formats Unix seconds in UTC.
 pub(super) fn rfc3339_text(seconds: i64) -> String {
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days are counted from 1 March of year 0, so that a leap day is the last of its year.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    format!("{:.0}", timestamp(seconds))
 }
 
 /// The same with milliseconds, for providers whose own libraries require them.
 pub(super) fn rfc3339_milliseconds_text(seconds: i64) -> String {
-    rfc3339_text(seconds).replace('Z', ".000Z")
+    format!("{:.3}", timestamp(seconds))
 }
 
 /// The Unix seconds of a year, month, day, hour, minute and second.
@@ -102,31 +98,18 @@ pub(super) fn unix_seconds([year, month, day, hour, minute, second]: [i64; 6]) -
     Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
-fn without_fraction(rest: &str) -> Option<&str> {
-    match rest.strip_prefix('.') {
-        None => Some(rest),
-        Some(fraction) => {
-            let zone = fraction.trim_start_matches(|character: char| character.is_ascii_digit());
-            (zone.len() < fraction.len()).then_some(zone)
-        }
-    }
+/// The latest time there is, if the seconds are beyond the year 9999.
+fn timestamp(seconds: i64) -> Timestamp {
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }
 
-/// Seconds east of UTC.
-fn offset(zone: &str) -> Option<i64> {
-    if zone == "Z" {
-        return Some(0);
-    }
-    let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-    if hours.len() != 2 || minutes.len() != 2 {
-        return None;
-    }
-    let seconds = decimal(hours)? * 3_600 + decimal(minutes)? * 60;
-    match zone.as_bytes().first() {
-        Some(b'+') => Some(seconds),
-        Some(b'-') => Some(-seconds),
-        Some(_) | None => None,
-    }
+/// Whether a text has digits where the form has digits, and equal characters elsewhere.
+fn fits(text: &[u8], form: &[u8]) -> bool {
+    let same = |(byte, form): (&u8, &u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        other => byte == other,
+    };
+    text.len() == form.len() && text.iter().zip(form).all(same)
 }
 
 #[cfg(test)]
@@ -139,6 +122,9 @@ mod tests {
         assert_eq!(rfc3339("2025-12-31T23:59:59.121Z"), Some(1_767_225_599));
         assert_eq!(rfc3339("2026-01-01T02:00:00+02:00"), Some(1_767_225_600));
         assert_eq!(rfc3339("2024-02-29T12:00:00-01:30"), Some(1_709_213_400));
+        assert_eq!(rfc3339("1969-12-31T23:59:59.500Z"), Some(-1));
+        assert_eq!(rfc3339("1969-12-31T23:59:59.999999999Z"), Some(-1));
+        assert_eq!(rfc3339("2016-12-31T23:59:60Z"), Some(1_483_228_799));
         for wrong in [
             "",
             "2026-01-01",
@@ -152,6 +138,11 @@ mod tests {
 
     #[test]
     fn the_text_of_a_time_reads_back() {
+        assert_eq!(rfc3339_text(1_767_225_599), "2025-12-31T23:59:59Z");
+        assert_eq!(
+            rfc3339_milliseconds_text(1_767_225_599),
+            "2025-12-31T23:59:59.000Z"
+        );
         for seconds in [0, 951_827_696, 1_709_213_400, 1_767_225_599, 4_107_542_400] {
             assert_eq!(rfc3339(&rfc3339_text(seconds)), Some(seconds));
             assert_eq!(rfc3339(&rfc3339_milliseconds_text(seconds)), Some(seconds));

@@ -1,8 +1,7 @@
 //! The delivery itself: a body, an id, and a fresh signature for every request.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bytes::Bytes;
+use hapax_core::{Clock as _, SystemClock};
 use hapax_verify::sign::{self, ProviderSigner};
 use hapax_verify::{Request, Verification, Verifier};
 
@@ -136,7 +135,5 @@ impl Delivery {
 }
 
 fn unix_seconds() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs() as i64)
+    SystemClock::default().now().as_seconds()
 }

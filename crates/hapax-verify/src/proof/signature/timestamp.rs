@@ -4,6 +4,7 @@
 //! dated next year could then be replayed until next year.
 
 use crate::Rejection;
+use crate::proof::instant;
 use crate::scheme::{TimestampRule, TimestampUnit};
 
 /// More digits than any time in milliseconds has before the year 33658.
@@ -29,7 +30,7 @@ pub(super) fn has_clear_border(unit: TimestampUnit, text: &[u8]) -> bool {
     match unit {
         TimestampUnit::Seconds => digits(SECONDS_DIGITS),
         TimestampUnit::Milliseconds => digits(SECONDS_DIGITS + 3),
-        TimestampUnit::Rfc3339 => is_rfc3339(text),
+        TimestampUnit::Rfc3339 => instant::is_rfc3339(text),
     }
 }
 
@@ -37,42 +38,8 @@ fn parse(unit: TimestampUnit, text: &[u8]) -> Option<i64> {
     match unit {
         TimestampUnit::Seconds => number(text),
         TimestampUnit::Milliseconds => number(text).map(|number| number / 1000),
-        TimestampUnit::Rfc3339 => {
-            let text = std::str::from_utf8(text)
-                .ok()
-                .filter(|text| is_rfc3339(text.as_bytes()))?;
-            text.parse().ok().map(jiff::Timestamp::as_second)
-        }
+        TimestampUnit::Rfc3339 => std::str::from_utf8(text).ok().and_then(instant::rfc3339),
     }
-}
-
-/// `2026-01-01T00:00:00.123Z` and similar, with a fraction of up to nanoseconds and `Z` or an offset. Stricter than the
-/// standard: no lower case and no space, so that it can be split in only one way.
-fn is_rfc3339(text: &[u8]) -> bool {
-    let Some((date_and_time, rest)) = text.split_at_checked(19) else {
-        return false;
-    };
-    let offset = match rest.split_first() {
-        Some((b'.', fraction)) => {
-            let length = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if !(1..=9).contains(&length) {
-                return false;
-            }
-            &fraction[length..]
-        }
-        Some(_) | None => rest,
-    };
-    let is_offset = offset == b"Z" || fits(offset, b"+00:00") || fits(offset, b"-00:00");
-    is_offset && fits(date_and_time, b"0000-00-00T00:00:00")
-}
-
-/// Whether a text has digits where the form has digits, and equal characters elsewhere.
-fn fits(text: &[u8], form: &[u8]) -> bool {
-    let same = |(byte, form): (&u8, &u8)| match form {
-        b'0' => byte.is_ascii_digit(),
-        other => byte == other,
-    };
-    text.len() == form.len() && text.iter().zip(form).all(same)
 }
 
 fn number(text: &[u8]) -> Option<i64> {
