@@ -1,27 +1,21 @@
 //! The relevant parts of an X.509 certificate: its validity, its subject and its public key.
 //!
 //! Signers' certificates come without their issuers, so no chain can be checked: trust rests on the host that the
-//! certificate was fetched from. The parser reads DER strictly and stops at the first irregularity.
+//! certificate was fetched from. DER is read strictly, up to the first irregularity.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-
-use super::instant::{decimal, unix_seconds};
+use x509_cert::der::asn1::Any;
+use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
+use x509_cert::der::{Decode as _, Encode as _, Tag, Tagged as _};
+use x509_cert::name::Name;
+use x509_cert::time::Time;
 
 /// The maximum size of a certificate, in bytes.
 const CERTIFICATE_BYTES_MAX: usize = 16 * 1024;
 
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const INTEGER: u8 = 0x02;
-const OBJECT_ID: u8 = 0x06;
-const UTC_TIME: u8 = 0x17;
-const GENERALIZED_TIME: u8 = 0x18;
-const VERSION: u8 = 0xa0;
-/// Printable, UTF-8 and IA5 strings: the types in which host names are written.
-const STRINGS: [u8; 3] = [0x13, 0x0c, 0x16];
-/// 2.5.4.3
-const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
+/// The types in which host names are written.
+const STRINGS: [Tag; 3] = [Tag::PrintableString, Tag::Utf8String, Tag::Ia5String];
 
 /// A parsed certificate, not yet trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,31 +40,20 @@ impl Certificate {
     }
 
     fn from_der(der: &[u8]) -> Option<Self> {
-        let (outer, rest) = Reader(der).enter(SEQUENCE)?;
-        if !rest.0.is_empty() {
-            return None;
-        }
-        let (mut signed, _) = outer.enter(SEQUENCE)?;
-        if signed.peek() == Some(VERSION) {
-            signed.take(VERSION)?;
-        }
-        signed.take(INTEGER)?;
-        signed.take(SEQUENCE)?;
-        signed.take(SEQUENCE)?;
-        let mut validity = Reader(signed.take(SEQUENCE)?.content);
-        let (not_before, not_after) = (time(&mut validity)?, time(&mut validity)?);
-        let subject = Reader(signed.take(SEQUENCE)?.content);
-        let public_key = signed.take(SEQUENCE)?.whole.to_vec();
+        let certificate = x509_cert::Certificate::from_der(der).ok()?;
+        let signed = certificate.tbs_certificate();
+        let seconds = |time: Time| i64::try_from(time.to_unix_duration().as_secs()).ok();
         Some(Certificate {
-            public_key,
-            common_name: only(common_names(subject)?),
-            not_before,
-            not_after,
+            public_key: signed.subject_public_key_info().to_der().ok()?,
+            common_name: only(common_names(signed.subject())?),
+            not_before: seconds(signed.validity().not_before)?,
+            not_after: seconds(signed.validity().not_after)?,
         })
     }
 }
 
-/// The bytes of the first block with this label in a PEM text.
+/// The bytes of the first block with this label in a PEM text. `rustls-pki-types` reads PEM, too, but would be another
+/// dependency of a published crate for these few lines.
 pub(crate) fn pem_block(text: &str, label: &str) -> Option<Vec<u8>> {
     let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (inside, _) = rest.split_once(&format!("-----END {label}-----"))?;
@@ -84,86 +67,72 @@ pub(crate) fn pem_block(text: &str, label: &str) -> Option<Vec<u8>> {
     STANDARD.decode(encoded).ok()
 }
 
-/// The unread rest of some DER.
-#[derive(Clone, Copy)]
-struct Reader<'a>(&'a [u8]);
-
-struct Element<'a> {
-    content: &'a [u8],
-    whole: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    fn peek(&self) -> Option<u8> {
-        self.0.first().copied()
-    }
-
-    /// Takes the next element, which must have this tag.
-    fn take(&mut self, tag: u8) -> Option<Element<'a>> {
-        let all = self.0;
-        if self.peek()? != tag {
-            return None;
-        }
-        let (header, length) = match *all.get(1)? {
-            short @ 0..=0x7f => (2, usize::from(short)),
-            0x81 => (3, usize::from(*all.get(2)?)),
-            0x82 => (4, usize::from(*all.get(2)?) << 8 | usize::from(*all.get(3)?)),
-            // A longer length exceeds the maximum size.
-            _ => return None,
-        };
-        let (whole, rest) = all.split_at_checked(header + length)?;
-        self.0 = rest;
-        Some(Element {
-            content: whole.get(header..)?,
-            whole,
-        })
-    }
-
-    /// Enters the next element; returns its content and what follows it.
-    fn enter(mut self, tag: u8) -> Option<(Reader<'a>, Reader<'a>)> {
-        let inside = Reader(self.take(tag)?.content);
-        Some((inside, self))
-    }
-}
-
 fn only(mut names: Vec<String>) -> Option<String> {
     (names.len() == 1).then(|| names.pop()).flatten()
 }
 
-/// All common names of a subject.
-fn common_names(mut subject: Reader<'_>) -> Option<Vec<String>> {
-    let mut found = Vec::new();
-    while subject.peek().is_some() {
-        let mut set = Reader(subject.take(SET)?.content);
-        while set.peek().is_some() {
-            let mut attribute = Reader(set.take(SEQUENCE)?.content);
-            if attribute.take(OBJECT_ID)?.content != COMMON_NAME {
-                continue;
-            }
-            let tag = attribute.peek()?;
-            let text = STRINGS.contains(&tag).then(|| attribute.take(tag)).flatten()?;
-            found.push(String::from_utf8(text.content.to_vec()).ok()?);
-        }
-    }
-    Some(found)
+/// All common names of a subject; `None` if one is not a plain string.
+fn common_names(subject: &Name) -> Option<Vec<String>> {
+    let text = |value: &Any| {
+        let is_string = STRINGS.contains(&value.tag());
+        is_string.then(|| String::from_utf8(value.value().to_vec()).ok())?
+    };
+    let names = subject.iter().filter(|attribute| attribute.oid == COMMON_NAME);
+    names.map(|attribute| text(&attribute.value)).collect()
 }
 
-/// `YYMMDDHHMMSSZ` up to 2049, `YYYYMMDDHHMMSSZ` from then on.
-fn time(validity: &mut Reader<'_>) -> Option<i64> {
-    let tag = validity.peek()?;
-    let text = std::str::from_utf8(validity.take(tag)?.content).ok()?;
-    let digits = text.strip_suffix('Z')?;
-    let (year, rest) = match (tag, digits.len()) {
-        (UTC_TIME, 12) => {
-            let year = decimal(digits.get(..2)?)?;
-            (
-                if year < 50 { 2000 + year } else { 1900 + year },
-                digits.get(2..)?,
-            )
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE_NAME: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIB2jCCAYCgAwIBAgIUOZR6vKd7t/Qq+x5DjWufZd7CubkwCgYIKoZIzj0EAwIw
+PDELMAkGA1UEBhMCVVMxEDAOBgNVBAoMB0V4YW1wbGUxGzAZBgNVBAMMEnNpZ25l
+ci5leGFtcGxlLmNvbTAgFw0yNjExMTcxNDQ4NDlaGA8yMDU5MDkyNTE0NDg0OVow
+PDELMAkGA1UEBhMCVVMxEDAOBgNVBAoMB0V4YW1wbGUxGzAZBgNVBAMMEnNpZ25l
+ci5leGFtcGxlLmNvbTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABI3l8ggFQdjV
+zSZ5rJVUzGi7beiN2BSyIv6gfucLFKD7OalQ4J4i4e5gyVV+HVoQHgIEJ9G8dcvO
+opggtnVmKSujXjBcMAwGA1UdEwEB/wQCMAAwDgYDVR0PAQH/BAQDAgeAMB0GA1Ud
+EQQWMBSCEnNpZ25lci5leGFtcGxlLmNvbTAdBgNVHQ4EFgQUZ6BAesYumLyv0rlE
+vATUn5smKZUwCgYIKoZIzj0EAwIDSAAwRQIhAIdoqRX3734T6yNEICwLrUvrBEpF
+kpHeGDe7X2tv/3qUAiA4JqRJ8sNCRsBkTuPIdBBxFJ6ZbcMJ246erWArshvwTg==
+-----END CERTIFICATE-----
+";
+    const TWO_NAMES: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBYzCCAQkCFFGTYWOArqpulREBLbS/mfM5W0fiMAoGCCqGSM49BAMCMDMxGzAZ
+BgNVBAMMEnNpZ25lci5leGFtcGxlLmNvbTEUMBIGA1UEAwwLZXhhbXBsZS5jb20w
+IBcNMjYxMTE3MTQzMjUzWhgPMjA1OTA5MjUxNDMyNTNaMDMxGzAZBgNVBAMMEnNp
+Z25lci5leGFtcGxlLmNvbTEUMBIGA1UEAwwLZXhhbXBsZS5jb20wWTATBgcqhkjO
+PQIBBggqhkjOPQMBBwNCAASN5fIIBUHY1c0meayVVMxou23ojdgUsiL+oH7nCxSg
++zmpUOCeIuHuYMlVfh1aEB4CBCfRvHXLzqKYILZ1ZikrMAoGCCqGSM49BAMCA0gA
+MEUCIQDAroAyqDAtrQYUI8ow3c740O4R4w0NBS/P9AaAhpzY7gIgDtZFqKFzDNyf
+pXFlTOt00ow/QgFr7Jp2Zn8sQB6aisY=
+-----END CERTIFICATE-----
+";
+
+    #[test]
+    fn a_certificate_is_read_beyond_the_years_of_two_digits() {
+        let certificate = Certificate::from_pem(ONE_NAME).unwrap();
+        assert_eq!(certificate.common_name.as_deref(), Some("signer.example.com"));
+        let (first, last) = (1_794_926_929, 2_831_726_929);
+        for (time, valid) in [(first - 1, false), (first, true), (last, true), (last + 1, false)] {
+            assert_eq!(certificate.is_valid_at(time), valid, "{time}");
         }
-        (GENERALIZED_TIME, 14) => (decimal(digits.get(..4)?)?, digits.get(4..)?),
-        _ => return None,
-    };
-    let part = |from: usize| decimal(rest.get(from..from + 2)?);
-    unix_seconds([year, part(0)?, part(2)?, part(4)?, part(6)?, part(8)?])
+    }
+
+    #[test]
+    fn a_certificate_with_two_common_names_has_none() {
+        assert_eq!(Certificate::from_pem(TWO_NAMES).unwrap().common_name, None);
+    }
+
+    #[test]
+    fn a_certificate_with_a_byte_too_many_or_too_few_is_refused() {
+        let mut der = pem_block(ONE_NAME, "CERTIFICATE").unwrap();
+        assert!(Certificate::from_der(&der).is_some());
+        assert_eq!(Certificate::from_der(&der[..der.len() - 1]), None);
+        der.push(0);
+        assert_eq!(Certificate::from_der(&der), None);
+    }
 }

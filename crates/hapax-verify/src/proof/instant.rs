@@ -79,25 +79,6 @@ pub(super) fn rfc3339_milliseconds_text(seconds: i64) -> String {
     format!("{:.3}", timestamp(seconds))
 }
 
-/// The Unix seconds of a year, month, day, hour, minute and second.
-pub(super) fn unix_seconds([year, month, day, hour, minute, second]: [i64; 6]) -> Option<i64> {
-    let plausible = (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0..=60).contains(&second);
-    if !plausible {
-        return None;
-    }
-    // Here the year begins in March, so that a leap day is its last day.
-    let from_march = (month + 9) % 12;
-    let year = year - i64::from(month <= 2);
-    let day_of_year = (153 * from_march + 2) / 5 + day - 1;
-    let days =
-        year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - 719_468;
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
-}
-
 /// The latest time there is, if the seconds are beyond the year 9999.
 fn timestamp(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
