@@ -3,7 +3,8 @@
 //! Everything given must match. The same key in both is refused, as in the language itself: it is unclear which one
 //! is meant.
 
-use hapax_core::store::{Cursor, EventQuery, POINTER_BYTES_MAX, is_pointer};
+use hapax_core::json_pointer::{POINTER_BYTES_MAX, is_pointer};
+use hapax_core::store::{Cursor, EventQuery};
 use hapax_core::{ErrorClass, EventStatus, SourceName, Timestamp};
 use hapax_engine::{BODIES_MAX, SearchCursor};
 use serde::Deserialize;

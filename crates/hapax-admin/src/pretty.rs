@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use hapax_core::store::json_text;
+use hapax_core::json_pointer::json_text;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 

@@ -160,7 +160,7 @@ fn body_term() -> Object {
     let pointer = ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some("^(/([^~/]|~[01])*)+$"))
-        .max_length(Some(hapax_core::store::POINTER_BYTES_MAX));
+        .max_length(Some(hapax_core::json_pointer::POINTER_BYTES_MAX));
     ObjectBuilder::new()
         .property("pointer", pointer)
         .property("value", ObjectBuilder::new().schema_type(Type::String))

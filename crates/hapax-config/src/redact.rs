@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use hapax_core::store::{POINTER_BYTES_MAX, is_pointer, json_text};
+use hapax_core::json_pointer::{self, POINTER_BYTES_MAX, json_text};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -50,15 +50,15 @@ impl std::str::FromStr for RedactedField {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if !is_pointer(text) {
-            return Err(format!(
+        let parts = json_pointer::tokens(text).map_err(|_| {
+            format!(
                 "`{text}` is not a JSON pointer of at most {POINTER_BYTES_MAX} bytes; write it like \
                  \"/data/object/email\", or \"/items/*/email\" for every item"
-            ));
-        }
+            )
+        })?;
         Ok(Self {
             text: text.to_owned(),
-            parts: parts(text),
+            parts,
         })
     }
 }
@@ -83,8 +83,9 @@ impl Redaction {
 
     /// Whether searching for a value at this JSON Pointer would reveal a hidden field's content.
     pub fn hides(&self, pointer: &str) -> bool {
-        let asked = parts(pointer);
-        self.0.iter().any(|field| field.meets(&asked))
+        // What is not a pointer finds no value.
+        let asked = json_pointer::tokens(pointer);
+        asked.is_ok_and(|asked| self.0.iter().any(|field| field.meets(&asked)))
     }
 
     /// A body as shown to people; every byte that is not hidden is unchanged. A body that is neither JSON nor a form is
@@ -147,14 +148,8 @@ impl Redaction {
     }
 }
 
-fn parts(pointer: &str) -> Vec<String> {
-    let parts = pointer.split('/').skip(1);
-    parts
-        .map(|part| part.replace("~1", "/").replace("~0", "~"))
-        .collect()
-}
-
-/// Descends to the values that the remaining segments of some fields name, in the order of the text.
+/// Descends to the values that the remaining segments of some fields name, in the order of the text. Apart from
+/// `json_pointer::find`, because it finds all values of several fields, with wildcards, in one pass.
 struct Below<'f, 'found, 'de> {
     fields: Vec<&'f [String]>,
     found: &'found mut Vec<&'de str>,

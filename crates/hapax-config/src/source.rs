@@ -12,7 +12,7 @@ mod windows;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::is_pointer;
+use hapax_core::json_pointer::is_pointer;
 use hapax_core::{Scope, Secret, SourceName};
 use hapax_engine::SameBody;
 use hapax_verify::{Handshake, IdentityRule, Options, Recipe, SecretNeed, SetupError, Verifier, catalogue};

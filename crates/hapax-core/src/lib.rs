@@ -12,6 +12,7 @@ pub mod event;
 pub mod hash;
 pub mod headers;
 pub mod identity;
+pub mod json_pointer;
 pub mod name;
 pub mod percent;
 pub mod problem;

@@ -35,7 +35,7 @@ pub use audit::{
     AUDIT_KEEP, AuditBreak, AuditCheck, AuditHash, AuditHead, AuditLink, AuditVerified, NotAHead,
     expired_audit,
 };
-pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, json_text, value_at};
+pub use body_term::{BodyTerm, IndexedValue};
 pub use erase::{Erased, Unfinished};
 pub use error::Error;
 pub use query::{

@@ -3,4 +3,3 @@
 pub mod destination;
 pub mod outbox;
 pub mod percent;
-pub(crate) mod pointer;

@@ -20,7 +20,7 @@ mod tx;
 use axum_core::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hapax_core::Timestamp;
-use hapax_core::store::json_text;
+use hapax_core::json_pointer::json_text;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 

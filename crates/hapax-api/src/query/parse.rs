@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use hapax_core::store::{BodyTerm, DuplicateCount, EventQuery, Has, POINTER_BYTES_MAX, is_pointer};
+use hapax_core::json_pointer::{POINTER_BYTES_MAX, is_pointer};
+use hapax_core::store::{BodyTerm, DuplicateCount, EventQuery, Has};
 use hapax_core::{ErrorClass, Timestamp};
 
 use super::token::{Token, tokens};

@@ -472,3 +472,40 @@ fn a_source_says_what_another_content_under_a_known_id_is() {
         ]
     );
 }
+
+/// `hapax-verify` stands alone and has a reader of its own.
+#[test]
+fn both_readers_of_json_pointers_agree() {
+    use hapax_verify::identity::Pointer;
+
+    for text in [
+        "/",
+        "//",
+        "/a",
+        "/a/b",
+        "/a/",
+        "/~0",
+        "/~1",
+        "/~01",
+        "/~10",
+        "/a~1b/c~0d",
+        "/é",
+        "/ ",
+        "/-",
+        "/0",
+        "/01",
+        "/*",
+        "a",
+        "#/a",
+        " /a",
+        "/~",
+        "/~2",
+        "/a~",
+        "/~~0",
+        "~0",
+    ] {
+        let ours = hapax_core::json_pointer::tokens(text).ok();
+        let theirs = text.parse::<Pointer>().ok();
+        assert_eq!(ours.as_deref(), theirs.as_ref().map(Pointer::tokens), "{text}");
+    }
+}

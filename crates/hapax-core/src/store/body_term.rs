@@ -1,17 +1,11 @@
 //! Values at JSON pointers: the terms of a query over bodies, and the fields that a source may index.
-//!
-//! The body is read in one pass, without building the document: a search reads up to tens of thousands of bodies.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-/// The maximum length of a pointer in a query or an index, in bytes.
-pub const POINTER_BYTES_MAX: usize = 256;
+use crate::json_pointer;
 
 /// Matches events whose body has this value at this pointer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,46 +24,10 @@ impl BodyTerm {
     }
 }
 
-/// Whether a string is a JSON pointer to something inside a document, within the length limit.
-pub fn is_pointer(text: &str) -> bool {
-    let escapes_are_whole = text
-        .split('~')
-        .skip(1)
-        .all(|rest| rest.starts_with('0') || rest.starts_with('1'));
-    text.starts_with('/') && text.len() <= POINTER_BYTES_MAX && escapes_are_whole
-}
-
-/// The body without the byte-order mark that a few providers write before JSON. The stored and delivered body keeps it.
-pub fn json_text(body: &[u8]) -> &[u8] {
-    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
-}
-
-/// The value at a pointer as a string; `None` if there is none, or if it is an object or an array. As in most JSON
-/// parsers, the last of several equal keys wins.
-pub fn value_at<'body>(body: &'body [u8], pointer: &str) -> Option<Cow<'body, str>> {
-    let tokens: Vec<Cow<'_, str>> = pointer.split('/').skip(1).map(unescape).collect();
-    let mut reader = serde_json::Deserializer::from_slice(json_text(body));
-    let raw = At(&tokens).deserialize(&mut reader).ok()??;
-    reader.end().ok()?;
-    let raw = raw.get().trim();
-    match raw.as_bytes().first()? {
-        b'"' => serde_json::from_str::<Text<'body>>(raw).ok().map(|text| text.0),
-        b'{' | b'[' => None,
-        _ => Some(Cow::Borrowed(raw)),
-    }
-}
-
-/// A string that borrows from the body unless it contains an escape.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Text<'body>(#[serde(borrow)] Cow<'body, str>);
-
-fn unescape(token: &str) -> Cow<'_, str> {
-    if token.contains('~') {
-        Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
-    } else {
-        Cow::Borrowed(token)
-    }
+/// The value at a pointer as a string; `None` if there is none, or if it is an object or an array.
+fn value_at<'body>(body: &'body [u8], pointer: &str) -> Option<Cow<'body, str>> {
+    let tokens = json_pointer::tokens(pointer).ok()?;
+    json_pointer::find(body, &tokens).and_then(json_pointer::text_of)
 }
 
 /// An indexed value, reduced to a digest of fixed length.
@@ -104,88 +62,6 @@ impl IndexedValue {
             digest: i64::from_be_bytes(head),
         }
     }
-}
-
-/// Descends to the value at the rest of a pointer.
-struct At<'t>(&'t [Cow<'t, str>]);
-
-impl<'de> DeserializeSeed<'de> for At<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        if self.0.is_empty() {
-            return <&RawValue>::deserialize(deserializer).map(Some);
-        }
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for At<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(key) = map.next_key::<Text<'de>>()? {
-            if key.0 == self.0[0] {
-                found = map.next_value_seed(At(&self.0[1..]))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let wanted = index(&self.0[0]);
-        let mut found = None;
-        let mut place = 0;
-        loop {
-            if Some(place) == wanted {
-                match list.next_element_seed(At(&self.0[1..]))? {
-                    Some(value) => found = value,
-                    None => return Ok(found),
-                }
-            } else if list.next_element::<IgnoredAny>()?.is_none() {
-                return Ok(found);
-            }
-            place += 1;
-        }
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-}
-
-/// An array index: digits without a leading zero.
-fn index(token: &str) -> Option<usize> {
-    let is_plain =
-        token.bytes().all(|byte| byte.is_ascii_digit()) && (token == "0" || !token.starts_with('0'));
-    token.parse().ok().filter(|_| is_plain)
 }
 
 #[cfg(test)]
@@ -235,15 +111,6 @@ mod tests {
         ] {
             assert_eq!(value_at(body, "/id"), None, "{body:?}");
         }
-    }
-
-    #[test]
-    fn a_pointer_begins_with_a_slash_and_escapes_whole() {
-        assert!(is_pointer("/a") && is_pointer("/a~1b/c~0d") && is_pointer("/"));
-        for text in ["", "a", "/a~", "/a~2"] {
-            assert!(!is_pointer(text), "{text}");
-        }
-        assert!(!is_pointer(&format!("/{}", "a".repeat(POINTER_BYTES_MAX))));
     }
 
     #[test]

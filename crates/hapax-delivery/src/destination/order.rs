@@ -1,11 +1,9 @@
 //! `order_by`: reads the key of an event's lane from one of its headers or body fields.
 
-use hapax_core::{BodyHash, Headers};
+use hapax_core::{BodyHash, Headers, json_pointer};
 use hapax_engine::OrderBy;
 use hapax_verify::Field;
 use hapax_verify::identity::{Pointer, ValuePath};
-
-use crate::pointer;
 
 /// The longest key in bytes. A longer one is replaced by its hash, which preserves the order just as well.
 const KEY_BYTES_MAX: usize = 255;
@@ -51,7 +49,7 @@ impl OrderBy for FieldOrder {
 
 /// The string, or the literal text of the number, at `pointer`.
 fn scalar(body: &[u8], pointer: &Pointer) -> Option<String> {
-    let value = pointer::find(body, pointer)?;
+    let value = json_pointer::find(body, pointer.tokens())?;
     match value.get().as_bytes().first()? {
         b'"' => serde_json::from_str(value.get()).ok(),
         b'-' | b'0'..=b'9' => Some(value.get().to_owned()),

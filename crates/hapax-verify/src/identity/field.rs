@@ -50,7 +50,8 @@ pub enum ValuePath {
     Text(String),
 }
 
-/// A parsed JSON pointer (RFC 6901).
+/// A parsed JSON pointer (RFC 6901). `hapax-core` reads them, too: this crate stands alone, and reads every location of a
+/// provider in one pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pointer {
     tokens: Vec<String>,

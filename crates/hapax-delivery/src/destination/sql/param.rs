@@ -1,11 +1,10 @@
 //! The value of a parameter in an event.
 
-use hapax_core::Leased;
-use hapax_verify::identity::{Pointer, ValuePath};
+use hapax_core::{Leased, json_pointer};
+use hapax_verify::identity::ValuePath;
 use serde_json::value::RawValue;
 
 use crate::outbox::key_of;
-use crate::pointer;
 use hapax_config::{Param, ParamType, Presence, Value, ValueFrom};
 
 /// The value in this event. The error never quotes the event.
@@ -122,14 +121,15 @@ fn at(place: &ValuePath, event: &hapax_core::StoredEvent) -> Result<Option<Value
             })
             .transpose(),
         ValuePath::Body(pointer) | ValuePath::Flag(pointer) => {
-            Ok(pointer::find(&event.body, pointer).and_then(json))
+            Ok(json_pointer::find(&event.body, pointer.tokens()).and_then(json))
         }
         ValuePath::BodySha256 => Ok(Some(Value::Text(event.raw_hash.to_string()))),
         ValuePath::Form(name) => Ok(form(&event.body, name).map(Value::Text)),
         ValuePath::Text(text) => Ok(Some(Value::Text(text.clone()))),
         ValuePath::Present(keys) => {
             let mut keys = keys.iter();
-            let found = keys.find(|key| pointer::find(&event.body, &Pointer::of_key(key)).is_some());
+            let found =
+                keys.find(|key| json_pointer::find(&event.body, std::slice::from_ref(*key)).is_some());
             Ok(found.map(|key| Value::Text(key.clone())))
         }
         // The configuration refuses these: they are not in an event.
