@@ -1,11 +1,10 @@
 //! The facts of an event in words: its identity, why duplicates are recognized, and how it was verified.
 
-use std::time::Duration;
-
 use hapax_core::store::{DuplicateTally, EventRecord, LedgerEntry};
 use hapax_core::{IdOrigin, StoredEvent, Timestamp};
 
 use super::state::{AdminState, SourceFacts};
+use hapax_api::readable;
 use hapax_api::views::{EventView, IdentityView, RefusalView, VerificationView};
 use hapax_telemetry::Refusal;
 
@@ -70,7 +69,7 @@ fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, no
     let Some(entry) = entry else {
         return format!("{conflict}The ledger has forgotten {id}: a further delivery of it counts as new.");
     };
-    let left = rough(entry.expires_at.since(now));
+    let left = readable::duration_in_words(entry.expires_at.since(now));
     let first = entry.first_seen;
     match record.duplicates.as_ref().filter(|tally| tally.count > 0) {
         None => format!(
@@ -130,32 +129,9 @@ pub fn refusal(refusal: Refusal) -> RefusalView {
     }
 }
 
-/// A duration in words, rounded down.
-pub(crate) fn rough(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    let (count, unit) = match seconds {
-        0..120 => (seconds, "second"),
-        120..7_200 => (seconds / 60, "minute"),
-        7_200..172_800 => (seconds / 3_600, "hour"),
-        172_800.. => (seconds / 86_400, "day"),
-    };
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {unit}{plural}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_said_in_one_fitting_unit() {
-        let said = |seconds| rough(Duration::from_secs(seconds));
-        assert_eq!(said(1), "1 second");
-        assert_eq!(said(119), "119 seconds");
-        assert_eq!(said(121), "2 minutes");
-        assert_eq!(said(7_300), "2 hours");
-        assert_eq!(said(30 * 86_400 - 1), "29 days");
-    }
 
     #[test]
     fn a_signature_says_which_secret_and_how_long_before() {

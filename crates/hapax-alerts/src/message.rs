@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use hapax_api::alert::State;
 use hapax_api::alert::{About, Rule, Unit};
-use hapax_api::moment::span;
+use hapax_api::readable;
 
 /// The colours of a chat message's bar: firing, resolved, test.
 const RED: &str = "#c0392b";
@@ -88,7 +88,7 @@ impl Message {
             Said::Resolved => format!(
                 "{}: resolved after {}; {}.",
                 whose(self.rule, &self.subject),
-                span(self.at.since(self.since)),
+                readable::duration(self.at.since(self.since)),
                 fine(self.rule, self.limit)
             ),
         }
@@ -210,8 +210,8 @@ pub(super) fn figure(unit: Unit, figure: f64) -> String {
     match unit {
         Unit::Share => format!("{:.0}%", figure * 100.0),
         Unit::Count => format!("{figure:.0}"),
-        Unit::Seconds if figure < 10.0 => format!("{figure:.1}s"),
-        Unit::Seconds => span(Duration::try_from_secs_f64(figure).unwrap_or_default()),
+        Unit::Seconds if figure < 10.0 => format!("{figure:.1} s"),
+        Unit::Seconds => readable::duration(Duration::try_from_secs_f64(figure).unwrap_or_default()),
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod number;
 pub mod path;
 pub mod problem;
 pub mod query;
+pub mod readable;
 pub mod renamed;
 pub mod schemas;
 pub mod size;

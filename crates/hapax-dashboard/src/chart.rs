@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::number;
+use hapax_api::readable;
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 110.0;
@@ -33,7 +33,7 @@ pub(crate) fn bars(label: &str, span: &str, layers: &[Layer<'_>]) -> Markup {
         // Outside of the SVG, so that the labels keep their size when it shrinks.
         div class="chart-foot muted small" aria-hidden="true" {
             span { (span) " ago" }
-            span { "peak: " (number::count(top)) }
+            span { "peak: " (readable::count(top)) }
             span { "now" }
         }
     }

@@ -12,14 +12,15 @@ use serde::Deserialize;
 use super::done::Done;
 use super::form::{Fields, form};
 use super::frame::{self, Here};
+use super::link;
 use super::moment::moment;
 use super::viewer::{Acting, Viewer};
-use super::{link, number};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::{QueryParams, cursor, event_id, limit};
 use hapax_admin::{AdminState, deliveries, events};
 use hapax_api::path::Parameters as Query;
+use hapax_api::readable;
 use hapax_api::views::{DeadGroupView, DeliveriesView, DeliveryView};
 
 pub(super) use replay::{ask, start};
@@ -110,7 +111,7 @@ fn group_row(viewer: &Viewer, group: &DeadGroupView, now: Timestamp) -> Markup {
         tr {
             th scope="row" { (group.destination) }
             td { code { (group.error.as_deref().unwrap_or("unknown")) } }
-            td class="number" { a href=(link::search(&group.q)) { (number::count(group.count)) } }
+            td class="number" { a href=(link::search(&group.q)) { (readable::count(group.count)) } }
             td { (moment(group.first_at, now)) }
             td { (moment(group.last_at, now)) }
             td { a href=(link::event(group.last_event)) { "the last one" } }

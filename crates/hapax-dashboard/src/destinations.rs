@@ -8,7 +8,6 @@ use maud::{Markup, html};
 use super::done::Done;
 use super::frame::{self, Here};
 use super::moment::moment;
-use super::number;
 use super::overview::{percentiles, state_badge};
 use super::viewer::{Acting, Viewer};
 use super::written::written;
@@ -17,6 +16,7 @@ use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::{self as admin, destinations, overview};
+use hapax_api::readable;
 use hapax_api::views::{DestinationStatsView, DestinationTrafficView, DestinationView, TenMinutesView};
 
 const PATH: &str = "/destinations";
@@ -87,7 +87,7 @@ fn card(
             @if place.id != place.name { dt { "Id" } dd { code { (place.id) } } }
             dt { "Kind" } dd { (place.kind.as_deref().unwrap_or("not configured any more; its work waits until it is again")) }
             @if let Some(target) = &place.target { dt { "Target" } dd { code { (target) } } }
-            dt { "Running" } dd { (number::count(place.running.into())) " of at most " (number::count(place.concurrency.into())) " in this process" }
+            dt { "Running" } dd { (readable::count(place.running.into())) " of at most " (readable::count(place.concurrency.into())) " in this process" }
             @if let Some(open_ms) = place.breaker_open_ms {
                 dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tries whether it works again" }
             }
@@ -95,7 +95,7 @@ fn card(
             (ten_minutes::of_destination(recent, &place.id))
             @if let Some(traffic) = traffic {
                 dt { "Last 24 h" }
-                dd { (number::count(traffic.completed)) " completed, " (number::count(traffic.failed)) " failed, " (number::count(traffic.dead)) " given up; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }
+                dd { (readable::count(traffic.completed)) " completed, " (readable::count(traffic.failed)) " failed, " (readable::count(traffic.dead)) " given up; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }
             }
         }
     }
@@ -105,12 +105,12 @@ fn backlog(work: &DestinationStatsView, now: Timestamp) -> Markup {
     html! {
         dt { "Backlog" }
         dd {
-            (number::count(work.pending)) " pending, " (number::count(work.retrying)) " retrying, "
-            (number::count(work.held)) " held"
+            (readable::count(work.pending)) " pending, " (readable::count(work.retrying)) " retrying, "
+            (readable::count(work.held)) " held"
             @if let Some(at) = work.oldest_unfinished_at { ", the oldest accepted " (moment(at, now)) }
         }
         dt { "Dead letters" }
-        dd { @if work.dead > 0 { a href="/dead" { (number::count(work.dead)) } } @else { "none" } }
+        dd { @if work.dead > 0 { a href="/dead" { (readable::count(work.dead)) } } @else { "none" } }
     }
 }
 

@@ -9,15 +9,16 @@ use maud::{Markup, html};
 
 use super::chart::{self, Layer};
 use super::frame::{self, Here};
-use super::moment::{moment, span as lasting};
+use super::moment::moment;
 use super::prose::prose;
 use super::status::{Tone, badge};
 use super::viewer::Viewer;
-use super::{link, number, ranges};
+use super::{link, ranges};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::duplicates;
 use hapax_admin::extract::QueryParams;
+use hapax_api::readable;
 use hapax_api::views::{
     FindingKind, GapClassView, RedeliveredView, SourceDuplicatesView, WindowAdvice, WindowView,
 };
@@ -59,8 +60,8 @@ fn card(source: &SourceDuplicatesView, span: TimeRange, now: Timestamp) -> Marku
         h2 { a href=(link::search(&format!("source:{}", source.source))) { (source.source) } }
         p {
             b { (share) " duplicates: " }
-            (number::count(source.duplicates)) " of " (number::count(source.received)) " received, "
-            (number::count(source.accepted)) " new, " (number::count(source.conflicts)) " conflicts"
+            (readable::count(source.duplicates)) " of " (readable::count(source.received)) " received, "
+            (readable::count(source.accepted)) " new, " (readable::count(source.conflicts)) " conflicts"
         }
         (chart::bars(&label, span.as_str(), &[
             Layer { name: "accepted", counts: &source.accepted_series },
@@ -116,7 +117,7 @@ fn gap_row(class: &GapClassView, most: u64) -> Markup {
     html! {
         tr {
             th scope="row" { (class.label) }
-            td class="number" { (number::count(class.duplicates)) }
+            td class="number" { (readable::count(class.duplicates)) }
             td { meter min="0" max=(most.max(1)) value=(class.duplicates) aria-label={ "Duplicates " (class.label) } { (class.duplicates) } }
         }
     }
@@ -138,9 +139,10 @@ fn redelivered(ids: &[RedeliveredView], now: Timestamp) -> Markup {
 }
 
 fn id_row(one: &RedeliveredView, now: Timestamp) -> Markup {
-    let gap = one
-        .gap_ms_max
-        .map_or_else(|| "–".to_owned(), |gap| lasting(Duration::from_millis(gap)));
+    let gap = one.gap_ms_max.map_or_else(
+        || "–".to_owned(),
+        |gap| readable::duration(Duration::from_millis(gap)),
+    );
     html! {
         tr {
             td {
@@ -151,8 +153,8 @@ fn id_row(one: &RedeliveredView, now: Timestamp) -> Markup {
             }
             td class="number" {
                 @match one.duplicates {
-                    Some(copies) => { (number::count(copies)) }
-                    None => { "up to " (number::count(one.duplicates_at_most)) }
+                    Some(copies) => { (readable::count(copies)) }
+                    None => { "up to " (readable::count(one.duplicates_at_most)) }
                 }
             }
             td { @match one.first_at { Some(at) => { (moment(at, now)) } None => { "–" } } }

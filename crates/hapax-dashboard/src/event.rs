@@ -16,11 +16,12 @@ use serde::Deserialize;
 use super::frame::{self, Here};
 use super::moment::moment;
 use super::viewer::Viewer;
-use super::{link, number, status};
+use super::{link, status};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::{PathParams, QueryParams, event_id};
 use hapax_admin::{events, facts};
+use hapax_api::readable;
 use hapax_api::views::EventView;
 
 pub(super) use actions::{forget, replay};
@@ -87,7 +88,7 @@ fn summary(view: &EventView, now: Timestamp) -> Markup {
             dt { "Type" } dd { (view.event_type.as_deref().unwrap_or("none")) }
             dt { "Received" } dd { (moment(view.received_at, now)) " " span class="muted" { (view.received_at) } }
             dt { "Hapax id" } dd { code { (view.id) } }
-            dt { "Body" } dd { (number::size(view.body_bytes)) ", SHA-256 " code class="wrap" { (view.body_sha256) } }
+            dt { "Body" } dd { (readable::size(view.body_bytes)) ", SHA-256 " code class="wrap" { (view.body_sha256) } }
             @if let Some(batch) = view.batch { dt { "Batch" } dd { "item " (batch.index) " of request " code { (batch.id) } } }
         }
     }

@@ -16,7 +16,6 @@ use serde::Deserialize;
 
 use super::frame::{Here, page as framed};
 use super::moment::moment;
-use super::number::count;
 use super::viewer::Viewer;
 use hapax_admin::AdminState;
 use hapax_admin::access::Narrowed;
@@ -25,6 +24,7 @@ use hapax_admin::extract::PAGE_DEFAULT;
 use hapax_admin::{events, filter, searches};
 use hapax_api::path::Parameters;
 use hapax_api::query::{self, QueryError};
+use hapax_api::readable;
 use hapax_api::views::{CoverageView, EventPageView, SavedSearchView};
 
 /// The query parameters.
@@ -116,7 +116,7 @@ fn covered(coverage: CoverageView, now: Timestamp) -> Markup {
         } => html! {
             p class="notice" {
                 "No index has this field, so the newest bodies are read one by one: "
-                (count(bodies_read)) " up to here."
+                (readable::count(bodies_read)) " up to here."
             }
         },
         CoverageView::Newest {
@@ -124,7 +124,7 @@ fn covered(coverage: CoverageView, now: Timestamp) -> Markup {
             is_cut: true,
         } => html! {
             p class="notice warn" {
-                "The search ended after the newest " (count(bodies_read))
+                "The search ended after the newest " (readable::count(bodies_read))
                 " bodies, which is its limit; older events were not looked at. A source can name the field in "
                 code { "indexed" } " to have it looked up."
             }

@@ -23,7 +23,6 @@ mod login;
 mod logout;
 pub(crate) mod moment;
 pub(crate) mod next;
-pub(crate) mod number;
 mod oidc;
 mod outbox;
 mod overview;

@@ -7,15 +7,16 @@ use maud::{Markup, html};
 use super::done::Done;
 use super::form::form;
 use super::frame::{self, Here};
+use super::link;
 use super::moment::moment;
 use super::status::{Tone, badge};
 use super::viewer::{Acting, Viewer};
 use super::written::written;
-use super::{link, number};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::outbox;
+use hapax_api::readable;
 use hapax_api::views::{OutboxRowView, OutboxView};
 use hapax_delivery::outbox::{COUNT_MAX, full_name};
 
@@ -127,7 +128,7 @@ fn refused_row(viewer: &Viewer, outbox: &OutboxView, row: &OutboxRowView) -> Mar
 }
 
 fn count(rows: u64) -> String {
-    let counted = number::count(rows);
+    let counted = readable::count(rows);
     if rows >= COUNT_MAX as u64 {
         format!("{counted} or more")
     } else {

@@ -9,7 +9,6 @@ use super::chart::{self, Layer};
 use super::frame::{self, Here};
 use super::link;
 use super::moment::moment;
-use super::number;
 use super::prose::prose;
 use super::ranges;
 use super::status::{Tone, badge};
@@ -20,6 +19,7 @@ use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::QueryParams;
 use hapax_admin::overview;
+use hapax_api::readable;
 use hapax_api::views::{
     AttentionKind, AttentionView, DestinationStatsView, OverviewView, PercentilesView, SourceTrafficView,
     TrafficView,
@@ -119,12 +119,12 @@ fn figures(view: &OverviewView) -> Markup {
         .map_or_else(|| "–".to_owned(), |ratio| format!("{:.1}%", ratio * 100.0));
     html! {
         dl class="figures" {
-            (figure("Received", &number::count(view.received)))
-            (figure("Accepted", &number::count(view.accepted)))
-            (figure("Duplicates", &number::count(view.duplicates)))
+            (figure("Received", &readable::count(view.received)))
+            (figure("Accepted", &readable::count(view.accepted)))
+            (figure("Duplicates", &readable::count(view.duplicates)))
             (figure("Dedupe rate", &share))
-            (figure("Conflicts", &number::count(view.conflicts)))
-            (figure("Rejected", &number::count(view.rejected)))
+            (figure("Conflicts", &readable::count(view.conflicts)))
+            (figure("Rejected", &readable::count(view.rejected)))
             (figure("Ack p50 / p95 / p99", &percentiles(view.ack)))
             (figure("Handler p50 / p95 / p99", &percentiles(view.handler)))
         }
@@ -159,8 +159,8 @@ fn source_card(source: &SourceTrafficView, traffic: &TrafficView) -> Markup {
             h3 { a href=(events_of(name, None)) { (name) } }
             (chart::bars(&label, traffic.range.as_str(), &layers(source)))
             p class="small muted" {
-                (number::count(source.received)) " received, ack " (percentiles(source.ack))
-                @if source.gap_ms_max > 0 { ", longest gap to a copy " (super::moment::span(std::time::Duration::from_millis(source.gap_ms_max))) }
+                (readable::count(source.received)) " received, ack " (percentiles(source.ack))
+                @if source.gap_ms_max > 0 { ", longest gap to a copy " (readable::duration(std::time::Duration::from_millis(source.gap_ms_max))) }
             }
             details {
                 summary { "As a table" }
@@ -206,7 +206,7 @@ fn slots_table(source: &SourceTrafficView, traffic: &TrafficView) -> Markup {
                     @for (slot, at) in busy {
                         tr {
                             th scope="row" { a href=(events_of(&source.source, Some((*at, traffic)))) { (at) } }
-                            @for count in counts(slot) { td class="number" { (number::count(count)) } }
+                            @for count in counts(slot) { td class="number" { (readable::count(count)) } }
                         }
                     }
                 }
@@ -253,11 +253,11 @@ fn destinations(view: &OverviewView, now: Timestamp) -> Markup {
                         tr {
                             th scope="row" { a href="/destinations" { (place.destination) } }
                             td { (state_badge(place)) }
-                            td class="number" { (number::count(place.pending + place.running + place.retrying + place.held)) }
+                            td class="number" { (readable::count(place.pending + place.running + place.retrying + place.held)) }
                             td { @match place.oldest_unfinished_at { Some(at) => (moment(at, now)), None => "–" } }
-                            td class="number" { @if place.dead > 0 { a href="/dead" { (number::count(place.dead)) } } @else { "0" } }
-                            td class="number" { (number::count(completed)) }
-                            td class="number" { (number::count(failed)) }
+                            td class="number" { @if place.dead > 0 { a href="/dead" { (readable::count(place.dead)) } } @else { "0" } }
+                            td class="number" { (readable::count(completed)) }
+                            td class="number" { (readable::count(failed)) }
                             td class="number" { (percentiles(percentile)) }
                         }
                     }

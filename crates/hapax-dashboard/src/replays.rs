@@ -11,15 +11,16 @@ use serde::Deserialize;
 use super::done::Done;
 use super::form::form;
 use super::frame::{self, Here};
+use super::link;
 use super::moment::moment;
 use super::status::{Tone, badge};
 use super::viewer::{Acting, Viewer};
-use super::{link, number};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::{PathParams, QueryParams, cursor, limit};
 use hapax_admin::replays;
 use hapax_admin::replays::job_id;
+use hapax_api::readable;
 use hapax_api::views::ReplayJobView;
 
 /// How often the page of a running job reloads, in seconds.
@@ -116,7 +117,7 @@ fn progress(job: &ReplayJobView, of: Option<u64>) -> Markup {
     let of = of.filter(|of| *of > 0).map(|of| of.max(looked_at));
     html! {
         div class="card stack" {
-            p { (state_badge(job.state)) " " (number::count(looked_at)) @if let Some(of) = of { " of " (number::count(of)) } " events looked at" }
+            p { (state_badge(job.state)) " " (readable::count(looked_at)) @if let Some(of) = of { " of " (readable::count(of)) } " events looked at" }
             @if is_running(job) {
                 @match of {
                     Some(of) => progress max=(of) value=(looked_at) aria-label="Progress" {},
@@ -139,10 +140,10 @@ fn facts(job: &ReplayJobView, to: Option<&str>, now: Timestamp) -> Markup {
             dt { "To" } dd { (to.unwrap_or("every destination of each event")) }
             dt { "Started" } dd { (moment(job.as_of, now)) " by " (job.who) }
             @if !job.why.is_empty() { dt { "Why" } dd { (job.why) } }
-            dt { "Rate" } dd { "at most " (number::count(job.rate_per_second.into())) " events a second" }
-            dt { "Requeued" } dd { (number::count(tally.replayed)) " deliveries" }
-            dt { "Refused" } dd { (number::count(tally.unfinished)) " events, because work was unfinished" }
-            dt { "Skipped" } dd { (number::count(tally.skipped)) " events, where nothing fitted or that were gone" }
+            dt { "Rate" } dd { "at most " (readable::count(job.rate_per_second.into())) " events a second" }
+            dt { "Requeued" } dd { (readable::count(tally.replayed)) " deliveries" }
+            dt { "Refused" } dd { (readable::count(tally.unfinished)) " events, because work was unfinished" }
+            dt { "Skipped" } dd { (readable::count(tally.skipped)) " events, where nothing fitted or that were gone" }
             dt { "Id" } dd { code { (job.id) } }
         }
     }
@@ -165,8 +166,8 @@ fn table(jobs: &[ReplayJobView], now: Timestamp) -> Markup {
                             td { (state_badge(job.state)) }
                             td class="wrap" { code { (job.q) } }
                             td { (job.who) }
-                            td class="number" { (number::count(job.tally.matched)) }
-                            td class="number" { (number::count(job.tally.replayed)) }
+                            td class="number" { (readable::count(job.tally.matched)) }
+                            td class="number" { (readable::count(job.tally.replayed)) }
                             td class="wrap" { (job.why) }
                         }
                     }

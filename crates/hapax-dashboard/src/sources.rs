@@ -12,15 +12,15 @@ use maud::{Markup, html};
 use super::done::Done;
 use super::form::form;
 use super::frame::{self, Here};
-use super::moment::span;
 use super::prose::marked;
 use super::viewer::{Acting, Viewer};
 use super::written::written;
-use super::{link, number, overview, ten_minutes};
+use super::{link, overview, ten_minutes};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::{self as admin, facts, registrations, sources, traffic};
+use hapax_api::readable;
 use hapax_api::views::{RefusalView, SourceTrafficView, SourceView};
 use hapax_telemetry::metrics::UNKNOWN_SOURCE;
 
@@ -107,7 +107,7 @@ fn console(source: &SourceView) -> Markup {
 }
 
 fn configured(source: &SourceView) -> Markup {
-    let window = |seconds| span(Duration::from_secs(seconds));
+    let window = |seconds| readable::duration(Duration::from_secs(seconds));
     html! {
         dl class="kv" {
             dt { "Preset" } dd { (source.provider.as_deref().unwrap_or("none; it says itself how it signs")) }
@@ -132,8 +132,8 @@ fn health(traffic: &SourceTrafficView) -> Markup {
     html! {
         p {
             b { "Last 24 h: " }
-            (number::count(traffic.accepted)) " accepted, " (number::count(traffic.duplicates)) " duplicates, "
-            (number::count(traffic.conflicts)) " conflicts, " (number::count(traffic.rejected)) " rejected; ack "
+            (readable::count(traffic.accepted)) " accepted, " (readable::count(traffic.duplicates)) " duplicates, "
+            (readable::count(traffic.conflicts)) " conflicts, " (readable::count(traffic.rejected)) " rejected; ack "
             (overview::percentiles(traffic.ack)) " (p50 / p95 / p99)"
         }
     }

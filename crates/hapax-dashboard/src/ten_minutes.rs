@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::moment::span;
-use super::number;
 use super::overview::percentiles;
+use hapax_api::readable;
 use hapax_api::views::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 use hapax_telemetry::WINDOW;
 
@@ -30,8 +29,8 @@ pub(super) fn of_source(recent: &TenMinutesView, name: &str) -> Markup {
     html! {
         p {
             b { "Last ten minutes, in this process: " }
-            (number::count(source.events)) " events, " (share(source.dedupe_ratio)) " duplicates (p95 "
-            (share(Some(source.dedupe_ratio_p95))) "), " (number::count(source.unproven)) " unproven; ack "
+            (readable::count(source.events)) " events, " (share(source.dedupe_ratio)) " duplicates (p95 "
+            (share(Some(source.dedupe_ratio_p95))) "), " (readable::count(source.unproven)) " unproven; ack "
             (percentiles(source.ack)) " (p50 / p95 / p99)"
         }
     }
@@ -45,8 +44,8 @@ pub(super) fn of_destination(recent: &TenMinutesView, id: &str) -> Markup {
     html! {
         dt { "Last ten minutes" }
         dd {
-            (number::count(place.completed)) " completed, " (number::count(place.failed)) " failed, "
-            (number::count(place.dead)) " given up in this process; took " (percentiles(place.took)) " (p50 / p95 / p99)"
+            (readable::count(place.completed)) " completed, " (readable::count(place.failed)) " failed, "
+            (readable::count(place.dead)) " given up in this process; took " (percentiles(place.took)) " (p50 / p95 / p99)"
         }
     }
 }
@@ -54,7 +53,7 @@ pub(super) fn of_destination(recent: &TenMinutesView, id: &str) -> Markup {
 /// The process the figures are from, and how long it has been running.
 fn whose(recent: &TenMinutesView) -> String {
     if recent.watched_seconds < WINDOW.as_secs() {
-        let watched = span(Duration::from_secs(recent.watched_seconds));
+        let watched = readable::duration(Duration::from_secs(recent.watched_seconds));
         format!("Of the process that answers, which started {watched} ago.")
     } else {
         "Of the process that answers; other replicas have their own.".to_owned()
@@ -77,10 +76,10 @@ fn sources(sources: &[SourceTenMinutesView]) -> Markup {
                     @for source in sources {
                         tr {
                             th scope="row" { (source.source) }
-                            td class="number" { (number::count(source.events)) }
+                            td class="number" { (readable::count(source.events)) }
                             td class="number" { (share(source.dedupe_ratio)) }
                             td class="number" { (share(Some(source.dedupe_ratio_p95))) }
-                            td class="number" { (number::count(source.unproven)) }
+                            td class="number" { (readable::count(source.unproven)) }
                             td class="number" { (percentiles(source.ack)) }
                         }
                     }
@@ -106,9 +105,9 @@ fn destinations(destinations: &[DestinationTenMinutesView]) -> Markup {
                     @for place in destinations {
                         tr {
                             th scope="row" { (place.destination) }
-                            td class="number" { (number::count(place.completed)) }
-                            td class="number" { (number::count(place.failed)) }
-                            td class="number" { (number::count(place.dead)) }
+                            td class="number" { (readable::count(place.completed)) }
+                            td class="number" { (readable::count(place.failed)) }
+                            td class="number" { (readable::count(place.dead)) }
                             td class="number" { (percentiles(place.took)) }
                         }
                     }

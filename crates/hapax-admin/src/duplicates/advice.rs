@@ -5,7 +5,7 @@ use std::time::Duration;
 use hapax_core::store::{TimeRange, Traffic};
 use hapax_verify::catalogue;
 
-use super::gaps::words;
+use hapax_api::readable;
 use hapax_api::views::{FindingKind, FindingView, SourceView, WindowAdvice, WindowView};
 use hapax_config::ledger_window_min;
 
@@ -98,9 +98,9 @@ fn sentence(
     advice: WindowAdvice,
     to: Option<Duration>,
 ) -> String {
-    let gap = words(Duration::from_millis(total.gap_ms_max));
+    let gap = readable::duration(Duration::from_millis(total.gap_ms_max));
     let to = to.map_or(0, |to| to.as_secs() / DAY.as_secs());
-    let window = words(window);
+    let window = readable::duration(window);
     match advice {
         WindowAdvice::Unknown => format!(
             "{name}: no duplicates in the last {}, window {window}: nothing to judge by",

@@ -49,18 +49,6 @@ fn is_within(gap: Duration, up_to_seconds: Option<u64>) -> bool {
     up_to_seconds.is_none_or(|end| gap <= Duration::from_secs(end))
 }
 
-/// A duration in words: `71 h`, `30 d`.
-pub(super) fn words(length: Duration) -> String {
-    match length.as_secs() {
-        0 => format!("{} ms", length.as_millis()),
-        seconds @ 1..MINUTE => format!("{seconds} s"),
-        seconds @ MINUTE..HOUR => format!("{} min", seconds / MINUTE),
-        // Many providers stop redelivering after three days, so the difference between 71 hours and two days matters.
-        seconds if seconds < 4 * DAY => format!("{} h", seconds / HOUR),
-        seconds => format!("{} d", seconds / DAY),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,11 +73,5 @@ mod tests {
         }
         let found: Vec<u64> = classes(&gaps).iter().map(|class| class.duplicates).collect();
         assert_eq!(found, [1; 11]);
-    }
-
-    #[test]
-    fn a_gap_is_told_in_the_unit_in_which_it_matters() {
-        let told = [0, 59, 3_599, 71 * HOUR, 30 * DAY].map(|seconds| words(Duration::from_secs(seconds)));
-        assert_eq!(told, ["0 ms", "59 s", "59 min", "71 h", "30 d"]);
     }
 }

@@ -5,8 +5,8 @@ use hapax_core::EventId;
 use super::Globals;
 use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
-use hapax_api::moment;
 use hapax_api::path::{Parameters, segment};
+use hapax_api::readable;
 use hapax_api::views::{DiffKind, DiffSide, DiffView, EventPageView, ReleasedView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table, printable};
@@ -102,7 +102,7 @@ async fn list(client: &Client, args: ListArgs, globals: &Globals) -> Result<(), 
             event.event_id.clone(),
             event.event_type.clone().unwrap_or_else(|| "-".to_owned()),
             reader.moments().show(event.received_at),
-            moment::bytes(event.body_bytes),
+            readable::size(event.body_bytes),
         ]);
     }
     output::line(table.render(reader))?;
@@ -125,8 +125,8 @@ async fn diff(client: &Client, args: &BodyArgs, globals: &Globals) -> Result<(),
 fn text(view: &DiffView) -> String {
     let sizes = format!(
         "--- the first, {}\n+++ the other, {}",
-        moment::bytes(view.first_bytes),
-        moment::bytes(view.other_bytes)
+        readable::size(view.first_bytes),
+        readable::size(view.other_bytes)
     );
     match view.kind {
         DiffKind::Binary => format!("{sizes}\nat least one is not text, so they are not compared"),

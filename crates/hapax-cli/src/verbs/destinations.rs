@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use hapax_api::moment;
+use hapax_api::readable;
 use hapax_api::views::{DestinationsView, PauseView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
@@ -67,7 +67,7 @@ pub(super) fn state(is_configured: bool, paused: Option<&PauseView>, breaker_ope
         (true, None, Some(open_ms)) => {
             format!(
                 "failing, tried again in {}",
-                moment::span(Duration::from_millis(open_ms))
+                readable::duration(Duration::from_millis(open_ms))
             )
         }
         (true, None, None) => "ok".to_owned(),

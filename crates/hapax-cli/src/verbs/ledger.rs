@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use hapax_api::moment;
 use hapax_api::path::segment;
+use hapax_api::readable;
 use hapax_api::views::LedgerView;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, printable};
@@ -46,7 +46,7 @@ fn text(entry: &LedgerView, reader: Reader) -> String {
         Some(last_at) => format!("{}, the last {}", entry.duplicates, moments.show(last_at)),
         None => "0".to_owned(),
     };
-    let left = moment::span(Duration::from_secs(entry.window_left_seconds));
+    let left = readable::duration(Duration::from_secs(entry.window_left_seconds));
     let lines = [
         ("event id", entry.event_id.clone()),
         ("scope", entry.scope.clone()),
@@ -82,9 +82,9 @@ mod tests {
         scope       stripe
         event       01940000-0000-7000-8000-000000000001
         generation  0
-        first       4s ago
-        duplicates  2, the last 2s ago
-        known for   29d more, until 2026-01-31T00:00:00.000000Z
+        first       4 s ago
+        duplicates  2, the last 2 s ago
+        known for   29 d more, until 2026-01-31T00:00:00.000000Z
         body        sha256 ab
         ");
     }

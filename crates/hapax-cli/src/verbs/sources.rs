@@ -5,7 +5,7 @@ use hapax_verify::{IdClass, OnConflict};
 use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use hapax_api::moment;
+use hapax_api::readable;
 use hapax_api::views::{SourceView, SourcesView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
@@ -50,7 +50,7 @@ fn table(sources: &[SourceView], reader: Reader) -> String {
         "url",
     ]);
     for source in sources {
-        let days = |seconds: u64| moment::span(std::time::Duration::from_secs(seconds));
+        let days = |seconds: u64| readable::duration(std::time::Duration::from_secs(seconds));
         let dash = || "-".to_owned();
         table.row([
             source.name.clone(),
@@ -100,7 +100,7 @@ mod tests {
         };
         insta::assert_snapshot!(table(&[view], reader), @r"
         SOURCE  PROVIDER  DELIVER TO       SECRETS  LEDGER  PAYLOADS  EVENT ID  URL
-        stripe  stripe    billing, ledger  2        30d     14d       body:/id  https://hooks.example.com/in/stripe
+        stripe  stripe    billing, ledger  2        30 d    14 d      body:/id  https://hooks.example.com/in/stripe
         ");
     }
 }

@@ -12,8 +12,8 @@ use super::Globals;
 use super::destinations::state;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use hapax_api::moment;
 use hapax_api::path::Parameters;
+use hapax_api::readable;
 use hapax_api::views::{DestinationStatsView, SourceStatsView, StatsView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
@@ -77,11 +77,11 @@ async fn counts(over: Option<TimeRange>, globals: &Globals) -> Result<(), CliErr
 }
 
 fn text(stats: &StatsView, reader: Reader) -> String {
-    let up = moment::span(Duration::from_secs(stats.uptime_seconds));
+    let up = readable::duration(Duration::from_secs(stats.uptime_seconds));
     let store = stats.store.as_ref().map_or_else(String::new, |store| {
         format!(
             "store {}: {} events kept, {} ids remembered\n",
-            moment::bytes(store.bytes),
+            readable::size(store.bytes),
             store.events,
             store.ledger_entries
         )
@@ -188,18 +188,18 @@ mod tests {
         .unwrap();
         let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_660));
         insta::assert_snapshot!(text(&stats, Reader::Person { width: Some(100), moments }), @r"
-        hapax 0.1.0, up 2h
-        store 40.0 KiB: 4 events kept, 4 ids remembered
+        hapax 0.1.0, up 2 h
+        store 40 KiB: 4 events kept, 4 ids remembered
         retention deleted 1 events and 0 ids since the start
 
         SOURCE  RECEIVED  ACCEPTED  DUPLICATES  CONFLICTS  REJECTED  DEDUPE  LEDGER
         stripe  10        4         4           0          2         50.0%   4
 
-        DESTINATION  PENDING  RUNNING  RETRYING  HELD  DEAD  OLDEST  STATE
-        a            3        1        2         0     4     1m ago  ok
-        b            3        1        2         0     4     1m ago  paused by ada: move
-        c            3        1        2         0     4     1m ago  failing, tried again in 5s
-        d            3        1        2         0     4     1m ago  not configured
+        DESTINATION  PENDING  RUNNING  RETRYING  HELD  DEAD  OLDEST     STATE
+        a            3        1        2         0     4     1 min ago  ok
+        b            3        1        2         0     4     1 min ago  paused by ada: move
+        c            3        1        2         0     4     1 min ago  failing, tried again in 5 s
+        d            3        1        2         0     4     1 min ago  not configured
         ");
     }
 }

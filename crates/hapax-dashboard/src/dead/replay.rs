@@ -11,11 +11,12 @@ use super::super::form::{Fields, form};
 use super::super::frame::{self, Here};
 use super::super::moment::moment;
 use super::super::viewer::{Acting, Viewer};
-use super::super::{link, number, status};
+use super::super::{link, status};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::{ApiError, ApiResult};
 use hapax_admin::replays::RATE_DEFAULT;
 use hapax_admin::{AdminState, filter, replays};
+use hapax_api::readable;
 use hapax_api::views::{CoverageView, ReplayPreviewView};
 
 /// `POST /dead/replay`: the preview.
@@ -67,9 +68,9 @@ fn confirmation(
     html! {
         div class="notice" {
             p {
-                b { (number::count(preview.matched)) @if preview.matched == 1 { " event" } @else { " events" } }
+                b { (readable::count(preview.matched)) @if preview.matched == 1 { " event" } @else { " events" } }
                 " would be delivered again" @if let Some(name) = &to { " to " b { (name) } }
-                ", at most " (number::count(request.rate_per_second.into())) " a second. Nothing was changed yet."
+                ", at most " (readable::count(request.rate_per_second.into())) " a second. Nothing was changed yet."
             }
             @if let CoverageView::Newest { is_cut: true, .. } = &preview.coverage {
                 p { "The search was cut at its limit: older events that fit may be left out." }
@@ -83,7 +84,7 @@ fn confirmation(
                 label for="why" { "Why, for the audit trail" }
                 input id="why" name="why" maxlength="1024";
                 div class="row" {
-                    button class="button primary" type="submit" { "Replay " (number::count(preview.matched)) }
+                    button class="button primary" type="submit" { "Replay " (readable::count(preview.matched)) }
                     a class="button" href="/dead" { "Do nothing" }
                 }
             }

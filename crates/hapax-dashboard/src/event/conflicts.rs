@@ -6,14 +6,15 @@ use maud::{Markup, html};
 
 use super::super::done::Done;
 use super::super::form::form;
+use super::super::link;
 use super::super::moment::moment;
 use super::super::viewer::{Acting, Viewer};
-use super::super::{link, number};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::sight::VisibleRecord;
 use hapax_admin::{AdminState, conflicts, diff};
+use hapax_api::readable;
 use hapax_api::views::{ConflictView, DiffKind, DiffLineView, DiffSide, DiffView, EventView};
 
 pub(super) async fn section(
@@ -66,7 +67,7 @@ fn card(
         article class="card stack" {
             p {
                 "Came " (conflict.seen) @if conflict.seen == 1 { " time" } @else { " times" } ", first " (moment(conflict.received_at, now))
-                ", " (number::size(conflict.body_bytes)) ", SHA-256 " code class="wrap" { (conflict.body_sha256) }
+                ", " (readable::size(conflict.body_bytes)) ", SHA-256 " code class="wrap" { (conflict.body_sha256) }
             }
             @match diff {
                 Some(diff) => (lines(diff)),
@@ -100,8 +101,8 @@ fn kind(diff: &DiffView) -> String {
         DiffKind::Text => "Compared line by line.".to_owned(),
         DiffKind::Binary => format!(
             "At least one of the two is not text: {} against {}.",
-            number::size(diff.first_bytes),
-            number::size(diff.other_bytes)
+            readable::size(diff.first_bytes),
+            readable::size(diff.other_bytes)
         ),
     }
 }

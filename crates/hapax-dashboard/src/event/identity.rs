@@ -5,9 +5,9 @@ use std::time::Duration;
 use hapax_core::Timestamp;
 use maud::{Markup, html};
 
-use super::super::moment::{moment, span};
-use super::super::number;
+use super::super::moment::moment;
 use super::super::prose::{marked, prose};
+use hapax_api::readable;
 use hapax_api::views::{DuplicatesView, EventView, IdentityView, VerificationView};
 
 pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {
@@ -62,7 +62,7 @@ fn copies(tally: Option<&DuplicatesView>, first: Timestamp, now: Timestamp) -> M
                 None => p class="muted" { "No duplicate has arrived. The last few seconds may not be counted yet." },
                 Some(tally) => {
                     p {
-                        b { (number::count(tally.count)) } @if tally.count == 1 { " duplicate" } @else { " duplicates" }
+                        b { (readable::count(tally.count)) } @if tally.count == 1 { " duplicate" } @else { " duplicates" }
                         " came after the first, the last " (moment(tally.last_at, now)) ". None took effect."
                     }
                     (last_copies(tally, first))
@@ -80,7 +80,7 @@ fn last_copies(tally: &DuplicatesView, first: Timestamp) -> Markup {
                 thead { tr { th scope="col" { "Came" } th scope="col" class="number" { "After the first" } } }
                 tbody {
                     @for gap in tally.gaps_ms.iter().rev().map(|millis| Duration::from_millis(*millis)) {
-                        tr { td class="when" { (first.plus(gap)) } td class="number" { (span(gap)) } }
+                        tr { td class="when" { (first.plus(gap)) } td class="number" { (readable::duration(gap)) } }
                     }
                 }
             }

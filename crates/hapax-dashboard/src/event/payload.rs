@@ -5,14 +5,15 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::super::link;
 use super::super::viewer::Viewer;
-use super::super::{link, number};
 use super::Parameters;
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::diff::cut;
 use hapax_admin::extract::{PathParams, QueryParams, event_id};
 use hapax_admin::{events, facts, pretty};
+use hapax_api::readable;
 use hapax_api::views::EventView;
 
 /// Maximum size of a payload shown on a page. For a larger one, the page links to the whole.
@@ -56,7 +57,7 @@ pub(super) fn section(view: &EventView, body: &[u8], shown: Shown) -> Markup {
             }
             @if is_cut {
                 p class="notice warn" {
-                    "Only the first " (number::size(SHOWN_BYTES_MAX as u64)) " are shown. "
+                    "Only the first " (readable::size(SHOWN_BYTES_MAX as u64)) " are shown. "
                     a href=(whole(shown)) { "See all of it" } "."
                 }
             }

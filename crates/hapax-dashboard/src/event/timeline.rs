@@ -5,8 +5,9 @@ use std::time::Duration;
 use hapax_core::Timestamp;
 use maud::{Markup, html};
 
-use super::super::moment::{moment, span};
+use super::super::moment::moment;
 use super::super::status::{Tone, badge};
+use hapax_api::readable;
 use hapax_api::views::{AttemptView, DeliveryStatus, DeliveryView, EventView};
 
 const WIDTH: f64 = 700.0;
@@ -64,7 +65,7 @@ fn axis(view: &EventView, attempts: &[AttemptView]) -> Markup {
         "{} attempts at {} destinations within {} of arrival",
         attempts.len(),
         names.len(),
-        span(until.since(from))
+        readable::duration(until.since(from))
     );
     html! {
         svg class="chart timeline" viewBox={ "0 0 " (WIDTH) " " (height + 18.0) } role="img" aria-label=(label) {
@@ -81,7 +82,7 @@ fn axis(view: &EventView, attempts: &[AttemptView]) -> Markup {
                 }
             }
             text x=(LEFT) y=(height + 14.0) { "received" }
-            text x=(WIDTH) y=(height + 14.0) text-anchor="end" { "+" (span(until.since(from))) }
+            text x=(WIDTH) y=(height + 14.0) text-anchor="end" { "+" (readable::duration(until.since(from))) }
         }
     }
 }

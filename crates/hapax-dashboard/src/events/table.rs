@@ -4,8 +4,8 @@ use hapax_core::Timestamp;
 use maud::{Markup, html};
 
 use crate::moment::moment;
-use crate::number::{count, size};
 use crate::status::status;
+use hapax_api::readable;
 use hapax_api::views::EventSummaryView;
 
 /// The events of a page.
@@ -41,8 +41,8 @@ fn row(event: &EventSummaryView, now: Timestamp) -> Markup {
             td { (event.event_type.as_deref().unwrap_or("–")) }
             td class="wrap mono" { a href={ "/events/" (event.id) } { (event.event_id) } }
             td { (status(event.status)) }
-            td class="number" data-duplicates=(event.duplicates) { (count(event.duplicates)) }
-            td class="number" { (size(event.body_bytes)) }
+            td class="number" data-duplicates=(event.duplicates) { (readable::count(event.duplicates)) }
+            td class="number" { (readable::size(event.body_bytes)) }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use hapax_core::{Clock as _, SystemClock, Timestamp};
 
 use super::check::Check;
-use hapax_api::moment::span;
+use hapax_api::readable;
 use hapax_config::StoreUrl;
 
 /// 2026-01-01: a clock that is set never shows a time before this software was written.
@@ -29,7 +29,7 @@ pub(super) fn check(store: Option<&StoreUrl>) -> Check {
             name,
             format!(
                 "the store was last written {} in the future: the clock was set back",
-                span(ahead)
+                readable::duration(ahead)
             ),
             fix,
         ),

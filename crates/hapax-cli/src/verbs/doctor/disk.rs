@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::check::Check;
-use hapax_api::moment;
+use hapax_api::readable;
 use hapax_config::StoreUrl;
 
 /// With less free space than this, the store will soon fail.
@@ -48,7 +48,7 @@ fn room(folder: &Path) -> Check {
             return Check::fail(name, detail, format!("`mkdir -p {}`", folder.display()));
         }
     };
-    let detail = format!("{} free at {}", moment::bytes(free), folder.display());
+    let detail = format!("{} free at {}", readable::size(free), folder.display());
     let fix = "make room, or shorten payload_retention; while the disk is full, webhooks are answered 503";
     match free {
         0..FREE_BYTES_FAIL => Check::fail(name, detail, fix),
@@ -104,7 +104,7 @@ fn log(path: &Path) -> Option<Check> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     let bytes = std::fs::metadata(PathBuf::from(name)).ok()?.len();
-    let detail = format!("{} of log not yet moved into the file", moment::bytes(bytes));
+    let detail = format!("{} of log not yet moved into the file", readable::size(bytes));
     Some(if bytes <= WAL_BYTES_WARN {
         Check::ok("write-ahead log", detail)
     } else {

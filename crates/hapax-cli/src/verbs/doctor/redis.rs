@@ -8,7 +8,7 @@ use hapax_core::{Clock, SystemClock};
 use hapax_store_redis::{Condition, Flushed, RedisStore};
 
 use super::check::Check;
-use hapax_api::moment;
+use hapax_api::readable;
 use hapax_config::{Config, StoreUrl};
 use hapax_server::{Kind, OpenStore};
 
@@ -128,7 +128,7 @@ fn replicas(server: &Condition, wait: u64) -> Check {
 
 fn memory(server: &Condition) -> Check {
     let name = "redis memory";
-    let (node, used) = (&server.node, moment::bytes(server.memory_used));
+    let (node, used) = (&server.node, readable::size(server.memory_used));
     let Some(limit) = server.memory_max else {
         return Check::warn(
             name,
@@ -136,7 +136,7 @@ fn memory(server: &Condition) -> Check {
             "`maxmemory`, at about two thirds of what its machine has",
         );
     };
-    let detail = format!("{node} uses {used} of {}", moment::bytes(limit));
+    let detail = format!("{node} uses {used} of {}", readable::size(limit));
     let fix = "raise `maxmemory`, or shorten payload_retention; while it is full, webhooks are answered 503";
     match server.memory_used.saturating_mul(100) / limit {
         0..USED_WARN_PERCENT => Check::ok(name, detail),

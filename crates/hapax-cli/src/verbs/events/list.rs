@@ -4,8 +4,8 @@ use super::ListArgs;
 use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
 use crate::verbs::Globals;
-use hapax_api::moment;
 use hapax_api::path::Parameters;
+use hapax_api::readable;
 use hapax_api::views::{CoverageView, EventPageView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
@@ -72,7 +72,7 @@ fn table(page: &EventPageView, reader: Reader) -> String {
             event.event_type.clone().unwrap_or_else(|| "-".to_owned()),
             event.status.to_string(),
             reader.moments().show(event.received_at),
-            moment::bytes(event.body_bytes),
+            readable::size(event.body_bytes),
             event.duplicates.to_string(),
         ]);
     }
@@ -101,8 +101,8 @@ mod tests {
         let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_603));
         insta::assert_snapshot!(table(&page, Reader::Person { width: Some(120), moments }), @r"
         ID                                    SOURCE  EVENT ID  TYPE          STATUS     RECEIVED  SIZE     DUPLICATES
-        01940000-0000-7000-8000-000000000001  stripe  evt_1     invoice.paid  completed  3s ago    2.0 KiB  1
-        01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       2h ago    17 B     0
+        01940000-0000-7000-8000-000000000001  stripe  evt_1     invoice.paid  completed  3 s ago   2.0 KiB  1
+        01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       2 h ago   17 B     0
         ");
         insta::assert_snapshot!(table(&page, Reader::Program).replace('\t', "→"), @r"
         id→source→event id→type→status→received→size→duplicates

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::exit::CliError;
 use crate::verbs::Globals;
-use hapax_api::moment;
+use hapax_api::readable;
 use hapax_api::views::{DeliveryView, DuplicatesView, EventView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table, printable};
@@ -44,7 +44,7 @@ fn text(view: &EventView, reader: Reader) -> String {
     let size = if view.is_erased {
         "erased".to_owned()
     } else {
-        moment::bytes(view.body_bytes)
+        readable::size(view.body_bytes)
     };
     field("body", format!("{size}, sha256 {}", view.body_sha256));
     if let Some(batch) = view.batch {
@@ -85,7 +85,7 @@ fn copies(copies: &DuplicatesView, reader: Reader) -> String {
     let gaps = copies
         .gaps_ms
         .iter()
-        .map(|gap| moment::span(Duration::from_millis(*gap)));
+        .map(|gap| readable::duration(Duration::from_millis(*gap)));
     let gaps: Vec<String> = gaps.collect();
     let last = reader.moments().show(copies.last_at);
     match gaps.as_slice() {
@@ -152,7 +152,7 @@ fn conflicts(view: &EventView, reader: Reader) -> Option<String> {
             conflict.body_sha256.clone(),
             conflict.seen.to_string(),
             reader.moments().show(conflict.received_at),
-            moment::bytes(conflict.body_bytes),
+            readable::size(conflict.body_bytes),
             conflict
                 .released_as
                 .map_or_else(|| "-".to_owned(), |id| id.to_string()),
@@ -202,23 +202,23 @@ mod tests {
         source      stripe
         event id    evt_1
         type        invoice.paid
-        received    4s ago
-        signed      5s ago
+        received    4 s ago
+        signed      5 s ago
         secret      number 1 of the source's secrets
         body        17 B, sha256 ab
-        duplicates  2, the last 2s ago; after 1ms, 2ms
+        duplicates  2, the last 2 s ago; after 1 ms, 2 ms
 
         deliveries
-        DESTINATION  STATUS    ATTEMPTS  LOST  WHEN       ERROR  IDEMPOTENCY KEY
-        billing      retrying  1         0     due in 5s  -      f78f
+        DESTINATION  STATUS    ATTEMPTS  LOST  WHEN        ERROR  IDEMPOTENCY KEY
+        billing      retrying  1         0     due in 5 s  -      f78f
 
         attempts
         DESTINATION  STARTED  TOOK   STATUS  ERROR   ANSWER
-        billing      3s ago   12 ms  500     status  oh\nno
+        billing      3 s ago  12 ms  500     status  oh\nno
 
         conflicts
-        BODY SHA256  SEEN  FIRST   SIZE  RELEASED AS
-        cd           1     2s ago  3 B   -
+        BODY SHA256  SEEN  FIRST    SIZE  RELEASED AS
+        cd           1     2 s ago  3 B   -
 
         headers
         NAME          VALUE

@@ -7,8 +7,8 @@ use hapax_core::store::TimeRange;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::verbs::Globals;
-use hapax_api::moment;
 use hapax_api::path::Parameters;
+use hapax_api::readable;
 use hapax_api::views::{DuplicateStatsView, GapClassView, RedeliveredView, SourceDuplicatesView};
 use hapax_terminal::output;
 use hapax_terminal::spark;
@@ -159,7 +159,7 @@ fn redelivered(ids: &[RedeliveredView], reader: Reader) -> String {
 }
 
 fn millis(count: u64) -> String {
-    moment::span(Duration::from_millis(count))
+    readable::duration(Duration::from_millis(count))
 }
 
 fn dash() -> String {
@@ -202,10 +202,10 @@ mod tests {
             moments,
         };
         insta::assert_snapshot!(text(&stats(), reader), @r"
-        the last 24h, since 1m ago
+        the last 24h, since 1 min ago
 
         SOURCE  RECEIVED  ACCEPTED  DUPLICATES  DEDUPE  CONFLICTS  SAME BODY  GAP P50  GAP P95  LARGEST  DUPLICATES OVER TIME
-        stripe  14        4         9           64.0%   1          0          900ms    1m       2d       ·█
+        stripe  14        4         9           64.0%   1          0          900 ms   1 min    71 h     ·█
 
         stripe: largest gap 71 h, window 30 d: fine
         stripe: once another body came
@@ -218,9 +218,9 @@ mod tests {
 
         stripe: ids with most duplicates
 
-        EVENT ID     DUPLICATES  FIRST   LAST     LARGEST GAP
-        evt_1        7           1m ago  30s ago  30s
-        evt_\u{1b}2  up to 2     -       -        -
+        EVENT ID     DUPLICATES  FIRST      LAST      LARGEST GAP
+        evt_1        7           1 min ago  30 s ago  30 s
+        evt_\u{1b}2  up to 2     -          -         -
 
         A crash may hide the last of them.
         ");

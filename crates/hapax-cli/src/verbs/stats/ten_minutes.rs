@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::traffic::percentiles;
-use hapax_api::moment;
+use hapax_api::readable;
 use hapax_api::views::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 use hapax_terminal::table::{Reader, Table};
 
@@ -13,7 +13,7 @@ const WINDOW_SECONDS: u64 = 600;
 /// Both tables, and the store's latencies.
 pub(in crate::verbs) fn text(recent: &TenMinutesView, reader: Reader) -> String {
     let since = if recent.watched_seconds < WINDOW_SECONDS {
-        let watched = moment::span(Duration::from_secs(recent.watched_seconds));
+        let watched = readable::duration(Duration::from_secs(recent.watched_seconds));
         format!(", which started {watched} ago")
     } else {
         String::new()
@@ -105,7 +105,7 @@ mod tests {
         }))
         .unwrap();
         insta::assert_snapshot!(text(&recent, Reader::Program).replace('\t', "→"), @r"
-        the last ten minutes of the process that answers, which started 2m ago; percentiles in ms
+        the last ten minutes of the process that answers, which started 2 min ago; percentiles in ms
         durable writes 12: p50 1.2, p95 3.0, p99 9.5
 
         source→events→dedupe→dedupe p95→unproven→ack p50→p95→p99
