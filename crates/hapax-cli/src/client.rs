@@ -12,11 +12,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -27,17 +24,19 @@ pub use target::Target;
 use crate::exit::CliError;
 use crate::verbs::Globals;
 use hapax_api::NOTE_HEADER;
+use hapax_outbound::client as outbound;
+use hapax_outbound::exchange::{self, Bounds};
 
-/// Largest answer that is read.
-const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Longest wait for an answer. It exceeds the server's own limit, so that the server's error arrives.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(75);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const BOUNDS: Bounds = Bounds {
+    // It exceeds the server's own limit, so that the server's error arrives.
+    timeout: Duration::from_secs(75),
+    answer_bytes_max: 256 * 1024 * 1024,
+};
 
 /// A client for one running service.
 pub struct Client {
     target: Target,
-    http: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    http: outbound::Client,
 }
 
 impl Client {
@@ -46,19 +45,7 @@ impl Client {
     /// # Errors
     /// If TLS cannot be set up.
     pub fn new(target: Target) -> Result<Self, Error> {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let tls = target
-            .tls()
-            .config()
-            .map_err(|message| Error::Setup { message })?;
-        let https = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(https);
+        let http = outbound::Client::of_operator(target.tls()).map_err(|message| Error::Setup { message })?;
         Ok(Self { target, http })
     }
 
@@ -163,36 +150,15 @@ impl Client {
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        match tokio::time::timeout(ANSWER_TIMEOUT, self.http.request(request)).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) if error.is_connect() => Err(Error::Connect {
-                url: self.target.shown(),
-                source: Box::new(error),
-            }),
-            Ok(Err(error)) => Err(Error::Broken {
-                url: self.target.shown(),
-                source: Box::new(error),
-            }),
-            Err(_) => Err(Error::Timeout {
-                url: self.target.shown(),
-                seconds: ANSWER_TIMEOUT.as_secs(),
-            }),
-        }
+        let answered = self.http.head(request, BOUNDS.timeout).await;
+        answered.map_err(|error| Error::from_call(self.target.shown(), error))
     }
 
     async fn read(&self, response: Response<Incoming>) -> Result<Bytes, Error> {
-        let read = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
-        match tokio::time::timeout(ANSWER_TIMEOUT, read).await {
-            Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(source)) => Err(Error::Broken {
-                url: self.target.shown(),
-                source,
-            }),
-            Err(_) => Err(Error::Timeout {
-                url: self.target.shown(),
-                seconds: ANSWER_TIMEOUT.as_secs(),
-            }),
-        }
+        let answered = exchange::read(response, BOUNDS).await;
+        answered
+            .map(Response::into_body)
+            .map_err(|error| Error::from_call(self.target.shown(), error))
     }
 
     fn parse<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Error> {

@@ -1,4 +1,5 @@
-//! One keep-alive connection: it writes a request's bytes and reads an answer, nothing else.
+//! One keep-alive connection: it writes a request's bytes and reads an answer, nothing else. The service's client does
+//! more, and whatever a client costs is taken from the server that is measured on the same machine.
 
 use std::io;
 use std::net::SocketAddr;

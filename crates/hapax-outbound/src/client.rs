@@ -1,4 +1,4 @@
-//! Connections to destinations: bounded keep-alive pools, with TLS where the URL asks for it.
+//! Connections to others: bounded keep-alive pools, with TLS where the URL asks for it.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -18,6 +18,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::connector::GuardedConnector;
 use super::guard::{Guard, Rows};
 use super::lookup::Lookup;
+use super::tls::Tls;
 use hapax_config::AllowedTargets;
 
 /// Idle connections kept per host.
@@ -63,6 +64,19 @@ impl Client {
         Self::trusting(roots, lookup, Schemes::HttpsOnly)
     }
 
+    /// A client for the command line: it calls any address that the operator names.
+    ///
+    /// # Errors
+    /// If TLS cannot be set up, with a message for people.
+    pub fn of_operator(tls: &Tls) -> Result<Self, String> {
+        Ok(Self::of(
+            Lookup::system(),
+            Guard::Open,
+            tls.config()?,
+            Schemes::HttpOrHttps,
+        ))
+    }
+
     /// The same client with additional authorities and a separate connection pool.
     pub fn trusting_also(&self, authorities: Vec<CertificateDer<'static>>) -> Result<Self, TlsError> {
         let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
@@ -78,13 +92,17 @@ impl Client {
             .with_safe_default_protocol_versions()?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Ok(Self {
-            pool: pool(lookup.clone(), Guard::Configured, tls.clone(), schemes),
+        Ok(Self::of(lookup, Guard::Configured, tls, schemes))
+    }
+
+    fn of(lookup: Lookup, guard: Guard, tls: ClientConfig, schemes: Schemes) -> Self {
+        Self {
+            pool: pool(lookup.clone(), guard, tls.clone(), schemes),
             lookup,
             tls,
             schemes,
             listeners: Vec::new(),
-        })
+        }
     }
 
     /// Sets the addresses on which this process listens.

@@ -14,6 +14,8 @@ use hapax_config::address::{is_forbidden, is_not_public, normal};
 /// Which addresses a client may call.
 #[derive(Clone, Debug)]
 pub(crate) enum Guard {
+    /// Any: the operator names it on the command line.
+    Open,
     /// Any that is not forbidden: the operator configured the destination.
     Configured,
     /// Those that an outbox's rows may name.
@@ -51,12 +53,15 @@ impl Guard {
 
     fn reason(&self, host: &str, address: SocketAddr) -> Option<String> {
         let ip = address.ip();
-        if let Some(reason) = is_forbidden(ip) {
-            return Some(reason.to_owned());
-        }
-        let Self::Rows(rows) = self else {
-            return None;
+        let forbidden = is_forbidden(ip).map(str::to_owned);
+        let rows = match self {
+            Self::Open => return None,
+            Self::Configured => return forbidden,
+            Self::Rows(rows) => rows,
         };
+        if forbidden.is_some() {
+            return forbidden;
+        }
         if rows.listeners.iter().any(|listener| reaches(*listener, address)) {
             return Some("it is a listener of Hapax itself, which no row of an outbox may call".to_owned());
         }
@@ -131,6 +136,7 @@ mod tests {
                 configured,
                 "{address}"
             );
+            assert!(Guard::Open.check("example.com", parsed).is_ok(), "{address}");
         }
     }
 }

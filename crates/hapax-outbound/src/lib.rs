@@ -2,6 +2,7 @@
 
 pub mod client;
 pub(crate) mod connector;
+pub mod exchange;
 pub mod guard;
 pub mod lookup;
 pub mod tls;

@@ -1,4 +1,6 @@
 //! A small HTTP client: one connection per delivery, so that it can be dropped at any moment.
+//!
+//! A pool of connections cannot do that, and a published crate must not depend on the service's client.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use http_body_util::Full;
 
 use super::super::row::Tried;
 use super::Endpoint;
-use hapax_outbound::words;
+use hapax_outbound::exchange::CallError;
 
 impl Endpoint {
     pub(super) async fn post(
@@ -26,12 +26,11 @@ impl Endpoint {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.url.clone();
         *request.headers_mut() = self.headers(id, signer, &body);
-        match tokio::time::timeout(limit, self.client.request(request)).await {
-            Err(_) => Tried::Unclear(format!("no answer within {} ms", limit.as_millis())),
-            Ok(Err(error)) if error.is_connect() => Tried::Refused(words(&error)),
-            Ok(Err(error)) => Tried::Unclear(words(&error)),
-            Ok(Ok(response)) if response.status().is_success() => Tried::Delivered,
-            Ok(Ok(response)) => Tried::Refused(format!("it answered {}", response.status())),
+        match self.client.head(request, limit).await {
+            Ok(response) if response.status().is_success() => Tried::Delivered,
+            Ok(response) => Tried::Refused(format!("it answered {}", response.status())),
+            Err(error @ CallError::Connect(_)) => Tried::Refused(error.to_string()),
+            Err(error) => Tried::Unclear(error.to_string()),
         }
     }
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::exit::{CliError, Exit};
 use hapax_api::problem::Code;
+use hapax_outbound::exchange::CallError;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
@@ -90,6 +91,24 @@ impl Error {
             | Self::Setup { .. } => Exit::Failed,
         };
         CliError::new(exit, self)
+    }
+
+    pub(super) fn from_call(url: String, error: CallError) -> Self {
+        match error {
+            CallError::Timeout(limit) => Self::Timeout {
+                url,
+                seconds: limit.as_secs(),
+            },
+            CallError::Connect(error) => Self::Connect {
+                url,
+                source: Box::new(error),
+            },
+            CallError::Broken(error) => Self::Broken {
+                url,
+                source: Box::new(error),
+            },
+            CallError::Answer { source, .. } => Self::Broken { url, source },
+        }
     }
 
     pub(super) fn from_answer(url: &str, status: StatusCode, body: &[u8]) -> Self {

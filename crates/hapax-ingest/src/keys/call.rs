@@ -6,19 +6,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax_verify::{KeyRequest, Question};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
 use rustls::RootCertStore;
 
 use super::Outcome;
 use hapax_config::KeyServer;
 use hapax_outbound::client::{Client, TlsError};
+use hapax_outbound::exchange::{Bounds, CallError};
 use hapax_outbound::lookup::Lookup;
 
-/// The largest response, in bytes.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// How long a call may take, including connecting: shorter than the shortest timeout of these providers.
-const CALL_TIMEOUT: Duration = Duration::from_secs(4);
+const BOUNDS: Bounds = Bounds {
+    // Including connecting; shorter than the shortest timeout of these providers.
+    timeout: Duration::from_secs(4),
+    answer_bytes_max: 64 * 1024,
+};
 /// Plaid's error code for an unknown key id.
 const PLAID_UNKNOWN_KEY: &str = "INVALID_WEBHOOK_VERIFICATION_KEY_ID";
 
@@ -37,16 +39,12 @@ pub(super) enum FetchError {
     Host,
     #[error("the sender's server has no such key")]
     Unknown,
-    #[error("no answer within {} s", CALL_TIMEOUT.as_secs())]
-    Timeout,
-    #[error("the sender's server cannot be reached: {0}")]
-    Connection(#[from] hyper_util::client::legacy::Error),
+    #[error("the call to the sender's server failed: {0}")]
+    Call(#[from] CallError),
     #[error("the sender's server does not accept the credentials that it was asked with")]
     Credentials,
     #[error("the sender's server answered {0}")]
     Status(StatusCode),
-    #[error("the answer broke off, or is longer than {ANSWER_BYTES_MAX} bytes")]
-    Answer,
     #[error("the answer is not a key")]
     NotAKey,
 }
@@ -55,13 +53,9 @@ impl FetchError {
     pub(super) const fn outcome(&self) -> Outcome {
         match self {
             Self::Unknown => Outcome::Unknown,
-            Self::Host
-            | Self::Timeout
-            | Self::Connection(_)
-            | Self::Credentials
-            | Self::Status(_)
-            | Self::Answer
-            | Self::NotAKey => Outcome::Unavailable,
+            Self::Host | Self::Call(_) | Self::Credentials | Self::Status(_) | Self::NotAKey => {
+                Outcome::Unavailable
+            }
         }
     }
 }
@@ -102,10 +96,8 @@ impl Caller {
             Some((server, client)) => (server.instead_of(&uri).ok_or(FetchError::Host)?, client),
             None => (uri, client),
         };
-        let exchange = exchange(client, request(uri, question)?);
-        tokio::time::timeout(CALL_TIMEOUT, exchange)
-            .await
-            .map_err(|_| FetchError::Timeout)?
+        let answer = client.exchange(request(uri, question)?, BOUNDS).await?;
+        key_in(answer)
     }
 
     /// The client with the authorities that may certify a host; `None` for a host that must not be called.
@@ -131,13 +123,8 @@ impl Caller {
     }
 }
 
-async fn exchange(client: &Client, request: Request<Full<Bytes>>) -> Result<Bytes, FetchError> {
-    let (head, body) = client.request(request).await?.into_parts();
-    let body = Limited::new(body, ANSWER_BYTES_MAX)
-        .collect()
-        .await
-        .map_err(|_| FetchError::Answer)?
-        .to_bytes();
+fn key_in(answer: Response<Bytes>) -> Result<Bytes, FetchError> {
+    let (head, body) = answer.into_parts();
     match head.status {
         status if status.is_success() => Ok(body),
         StatusCode::NOT_FOUND | StatusCode::GONE => Err(FetchError::Unknown),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use form_urlencoded::{Serializer, byte_serialize};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::Full;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
@@ -22,12 +22,14 @@ use crate::api_error::{ApiError, ApiResult};
 use hapax_api::problem::Code;
 use hapax_config::{Oidc, shown_url};
 use hapax_outbound::client::Client;
-use hapax_telemetry::chain;
+use hapax_outbound::exchange::Bounds;
 
-/// Timeout of one call, including the connection.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size of a response. The keys of large providers take tens of kilobytes.
-const ANSWER_BYTES_MAX: usize = 256 * 1024;
+const BOUNDS: Bounds = Bounds {
+    // Including the connection.
+    timeout: Duration::from_secs(5),
+    // The keys of large providers take tens of kilobytes.
+    answer_bytes_max: 256 * 1024,
+};
 
 /// A client for calls to the provider.
 #[derive(Clone)]
@@ -64,24 +66,12 @@ impl Caller {
         let shown = shown_url(request.uri());
         let unavailable =
             |why: String| ApiError::new(Code::IdentityProviderUnavailable, format!("{shown} {why}"));
-        let exchange = async {
-            let response = self.0.request(request).await;
-            let (head, body) = response
-                .map_err(|error| format!("cannot be reached: {}", chain(&error)))?
-                .into_parts();
-            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            let body = body
-                .map_err(|_| format!("sent an answer that broke off, or is over {ANSWER_BYTES_MAX} bytes"))?;
-            Ok((head.status, body.to_bytes()))
-        };
-        let (status, body) = tokio::time::timeout(CALL_TIMEOUT, exchange)
-            .await
-            .unwrap_or_else(|_| Err(format!("did not answer within {} s", CALL_TIMEOUT.as_secs())))
-            .map_err(unavailable)?;
-        if !status.is_success() {
-            return Err(refusal(&shown, status, &body));
+        let answer = self.0.exchange(request, BOUNDS).await;
+        let answer = answer.map_err(|error| unavailable(format!("cannot be reached: {error}")))?;
+        if !answer.status().is_success() {
+            return Err(refusal(&shown, answer.status(), answer.body()));
         }
-        serde_json::from_slice(&body)
+        serde_json::from_slice(answer.body())
             .map_err(|_| unavailable("did not answer what OpenID Connect says".to_owned()))
     }
 }
@@ -126,6 +116,7 @@ pub(super) fn token_request(
             form.append_pair("client_id", &oidc.client_id);
         }
         Some(secret) if metadata.takes_basic() => {
+            // RFC 6749 asks for the encoding of forms.
             let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
             let pair = format!("{}:{}", encoded(&oidc.client_id), encoded(secret.expose()));
             let mut value =

@@ -4,24 +4,24 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Uri};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use http::{Method, Request, Response, Uri};
+use http_body_util::Full;
 use serde::Serialize;
 
 use super::delivery::Signed;
+use hapax_outbound::client::Client;
+use hapax_outbound::exchange::Bounds;
 use hapax_outbound::tls::Tls;
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+const BOUNDS: Bounds = Bounds {
+    timeout: Duration::from_secs(30),
+    answer_bytes_max: 1024 * 1024,
+};
 
 /// Sends to one URL. Clones share their connections.
 #[derive(Clone)]
 pub(super) struct Post {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client,
     url: Uri,
 }
 
@@ -41,42 +41,29 @@ pub(super) struct SendResult {
 
 impl Post {
     pub(super) fn new(url: &Uri, tls: &Tls) -> anyhow::Result<Self> {
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls.config().map_err(anyhow::Error::msg)?)
-            .https_or_http()
-            .enable_http1()
-            .build();
         Ok(Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
+            client: Client::of_operator(tls).map_err(anyhow::Error::msg)?,
             url: url.clone(),
         })
     }
 
     /// Sends a request. A failure is a result, too: the next request may succeed.
     pub(super) async fn send(&self, signed: &Signed) -> SendResult {
-        match tokio::time::timeout(ANSWER_LIMIT, self.exchange(signed)).await {
-            Ok(Ok((status, body))) => SendResult::new(status, &body),
-            Ok(Err(error)) => SendResult::failed(format!("{error:#}")),
-            Err(_) => SendResult::failed(format!("no answer within {ANSWER_LIMIT:?}")),
+        match self.exchange(signed).await {
+            Ok(answer) => SendResult::new(answer.status().as_u16(), answer.body()),
+            Err(error) => SendResult::failed(format!("{error:#}")),
         }
     }
 
-    async fn exchange(&self, signed: &Signed) -> anyhow::Result<(u16, Bytes)> {
+    async fn exchange(&self, signed: &Signed) -> anyhow::Result<Response<Bytes>> {
         let mut request = Request::builder()
             .method(Method::POST)
             .uri(with_query(&self.url, &signed.query));
         for (name, value) in &signed.headers {
             request = request.header(name, value);
         }
-        let response = self
-            .client
-            .request(request.body(Full::new(signed.body.clone()))?)
-            .await?;
-        let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
-            .collect()
-            .await;
-        Ok((status, body.map_err(anyhow::Error::from_boxed)?.to_bytes()))
+        let request = request.body(Full::new(signed.body.clone()))?;
+        Ok(self.client.exchange(request, BOUNDS).await?)
     }
 }
 
