@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::Outcome;
 
 const LATENCY_US_MAX: u64 = 120_000_000;
+/// More precise than the service's own histograms: results are compared with each other.
 const LATENCY_DIGITS: u8 = 3;
 
 /// Counts during a run.

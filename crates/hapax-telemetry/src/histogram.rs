@@ -1,4 +1,7 @@
 //! A histogram of relaxed atomics: an observation on the hot path takes no lock.
+//!
+//! Apart from the HDR histograms in `window`: Prometheus adds up buckets with the same fixed bounds across replicas, and
+//! each bucket has an exemplar.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
