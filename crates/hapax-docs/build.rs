@@ -13,6 +13,10 @@ use mdbook_driver::book::BookItem;
 use mdbook_driver::config::Config;
 use sha2::{Digest as _, Sha256};
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes it to build scripts this way"
+)]
 fn main() -> Result<()> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../docs")

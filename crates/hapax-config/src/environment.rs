@@ -44,6 +44,7 @@ impl Environment {
     }
 
     /// This process's environment, without `.env`.
+    #[expect(clippy::disallowed_methods, reason = "this is the place where it is read")]
     pub fn of_process() -> Self {
         let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Self {
@@ -71,19 +72,20 @@ impl Environment {
         self.get(name).ok()
     }
 
-    /// The value of a variable. The process's environment takes precedence over `.env`.
-    pub(super) fn get(&self, name: &str) -> Result<&str, NoVariable> {
+    /// The value of a variable, in whatever encoding. The process's environment takes precedence over `.env`.
+    pub fn value(&self, name: &str) -> Option<&OsStr> {
         let added = || self.dotenv.as_ref().and_then(|dotenv| dotenv.variables.get(name));
-        let value = self
-            .variables
-            .get(name)
-            .or_else(added)
-            .ok_or(NoVariable::NotSet)?;
+        self.variables.get(name).or_else(added).map(OsString::as_os_str)
+    }
+
+    /// The same, if it is UTF-8.
+    pub(super) fn get(&self, name: &str) -> Result<&str, NoVariable> {
+        let value = self.value(name).ok_or(NoVariable::NotSet)?;
         value.to_str().ok_or(NoVariable::NotUtf8)
     }
 
     /// The variables that begin with `prefix`: the full name, and the part after the prefix.
-    pub(super) fn beginning_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn beginning_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let added = self.dotenv.iter().flat_map(|dotenv| dotenv.variables.keys());
         let added = added.filter(|name| !self.variables.contains_key(*name));
         let names = self.variables.keys().chain(added).map(String::as_str);

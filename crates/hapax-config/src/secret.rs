@@ -147,8 +147,9 @@ mod tests {
     use super::*;
 
     fn resolve(reference: &str) -> Result<String, String> {
-        let path = std::env::var("PATH").unwrap();
-        let environment = Environment::with([("TOKEN", "hunter2"), ("EMPTY", ""), ("PATH", path.as_str())]);
+        let process = Environment::of_process();
+        let path = process.text("PATH").unwrap();
+        let environment = Environment::with([("TOKEN", "hunter2"), ("EMPTY", ""), ("PATH", path)]);
         match resolve_secret(reference, &environment) {
             Ok((secret, origin)) => Ok(format!("{} {origin}", secret.expose())),
             Err(error) => Err(error.to_string()),

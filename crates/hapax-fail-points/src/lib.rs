@@ -109,6 +109,10 @@ const fn point(name: &'static str, leaves: &'static str) -> FailPoint {
     FailPoint { name, leaves }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only in test builds, before anything else is read"
+)]
 fn folder() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }

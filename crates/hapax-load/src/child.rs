@@ -2,12 +2,12 @@
 //!
 //! All are hidden verbs of this binary. A server prints its address on the first line; the client prints its report.
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use hapax_config::Environment;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -145,15 +145,15 @@ pub const SECRET_VARIABLE: &str = "HAPAX_LOAD_SECRET";
 pub(crate) fn command() -> anyhow::Result<Command> {
     let binary = std::env::current_exe().context("the path of this binary is not known")?;
     let mut command = Command::new(binary);
-    for name in ours(std::env::vars_os().map(|(name, _)| name)) {
+    for name in ours(&Environment::of_process()) {
         command.env_remove(name);
     }
     command.kill_on_drop(true);
     Ok(command)
 }
 
-fn ours(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
-    names.filter(|name| name.to_string_lossy().starts_with("HAPAX_"))
+fn ours(environment: &Environment) -> impl Iterator<Item = &str> {
+    environment.beginning_with("HAPAX_").map(|(name, _)| name)
 }
 
 /// Returns when the parent ends, for any reason: that closes our stdin.
@@ -172,8 +172,9 @@ mod tests {
 
     #[test]
     fn settings_of_ours_do_not_reach_a_measured_service() {
-        let names = ["HAPAX_STORE__URL", "PATH", "HAPAX_CONFIG"].map(OsString::from);
-        let removed: Vec<OsString> = ours(names.into_iter()).collect();
-        assert_eq!(removed, ["HAPAX_STORE__URL", "HAPAX_CONFIG"]);
+        let environment =
+            Environment::with(["HAPAX_STORE__URL", "PATH", "HAPAX_CONFIG"].map(|name| (name, "set")));
+        let removed: Vec<&str> = ours(&environment).collect();
+        assert_eq!(removed, ["HAPAX_CONFIG", "HAPAX_STORE__URL"]);
     }
 }

@@ -30,6 +30,7 @@ const SHRINKS_MAX: u32 = 400;
 ///
 /// Tokens and times are compared by order and presence only, since a store may count and store them differently.
 /// `HAPAX_LAWS_CASES` sets how many sequences are tried.
+#[expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
 pub fn behaves_like_the_model(subject: &Arc<dyn Subject>) {
     let cases = match std::env::var(CASES_VARIABLE) {
         Ok(text) => text.parse().must(),

@@ -4,6 +4,7 @@
 
 use std::io::IsTerminal as _;
 
+use hapax_config::Environment;
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -48,13 +49,10 @@ impl<S: Subscriber> Layer<S> for Discreet {
 }
 
 /// Starts logging for the whole process, with `default_filter` unless `HAPAX_LOG` is set. A second call has no effect.
-pub fn start(default_filter: &str) -> Result<(), LoggingError> {
-    let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    let filter = filter(variable("HAPAX_LOG").as_deref().unwrap_or(default_filter))?;
-    let format = format(
-        variable("HAPAX_LOG_FORMAT").as_deref(),
-        std::io::stderr().is_terminal(),
-    )?;
+pub fn start(environment: &Environment, default_filter: &str) -> Result<(), LoggingError> {
+    let variable = |name| environment.text(name).filter(|text| !text.is_empty());
+    let filter = filter(variable("HAPAX_LOG").unwrap_or(default_filter))?;
+    let format = format(variable("HAPAX_LOG_FORMAT"), std::io::stderr().is_terminal())?;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     // An error means that logging was already started by an earlier call.
     let _ = match format {

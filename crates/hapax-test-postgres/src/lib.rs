@@ -7,6 +7,8 @@
 //!
 //! The programs come from the newest installed PostgreSQL, or from the folder named by `HAPAX_TEST_POSTGRES_BIN`.
 
+#![expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
+
 mod certificate;
 mod cluster;
 mod database;

@@ -7,6 +7,7 @@
     clippy::expect_used,
     reason = "what cannot go wrong in a test may panic"
 )]
+#![expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
 #![expect(
     clippy::return_self_not_must_use,
     reason = "a setup that is dropped is a test that fails"

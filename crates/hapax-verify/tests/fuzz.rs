@@ -21,6 +21,7 @@ use seeds::{Draft, Seed, seeds};
 /// How many requests each test tries, unless `HAPAX_FUZZ_CASES` overrides it: a few seconds' worth.
 const CASES_DEFAULT: u32 = 2_000;
 
+#[expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
 fn config() -> ProptestConfig {
     let cases = std::env::var("HAPAX_FUZZ_CASES").ok();
     let cases = cases.map_or(CASES_DEFAULT, |text| text.parse().unwrap());

@@ -176,9 +176,10 @@ fn server_section(
 /// The note that the audit trail shows: the user of this shell.
 fn note() -> String {
     const NAME_CHARACTERS_MAX: usize = 64;
+    let environment = Environment::of_process();
     let user = ["USER", "LOGNAME"]
         .into_iter()
-        .find_map(|name| std::env::var(name).ok())
+        .find_map(|name| environment.text(name))
         .unwrap_or_default();
     let name: String = user
         .chars()

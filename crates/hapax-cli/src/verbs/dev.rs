@@ -49,7 +49,7 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    logging::start(logging::DEV_FILTER)?;
+    logging::start(&Environment::of_process(), logging::DEV_FILTER)?;
     let environment = Environment::beside(&globals.config)?;
     if let Some(dotenv) = environment.dotenv() {
         hapax_terminal::output::note(format_args!("variables are also read from {}", dotenv.display()));

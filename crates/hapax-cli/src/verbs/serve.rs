@@ -2,7 +2,7 @@
 
 use super::Globals;
 use crate::exit::CliError;
-use hapax_config::{Flag, Loader};
+use hapax_config::{Environment, Flag, Loader};
 use hapax_server as serve;
 use hapax_telemetry::logging;
 
@@ -50,7 +50,7 @@ impl Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    logging::start(logging::SERVE_FILTER)?;
+    logging::start(&Environment::of_process(), logging::SERVE_FILTER)?;
     let loader = Loader::new(&globals.config, args.flags());
     let config = loader.load()?;
     serve::run(config, loader).await?;

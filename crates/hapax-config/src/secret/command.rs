@@ -159,9 +159,9 @@ mod tests {
     use super::*;
 
     fn with(variables: &[(&str, &str)]) -> Environment {
-        let path = std::env::var("PATH").unwrap();
+        let process = Environment::of_process();
         Environment::with(
-            [("PATH", path.as_str())]
+            [("PATH", process.text("PATH").unwrap())]
                 .into_iter()
                 .chain(variables.iter().copied()),
         )

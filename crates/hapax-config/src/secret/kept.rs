@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn environment() -> Environment {
-        Environment::with([("PATH", std::env::var("PATH").unwrap().as_str())])
+        Environment::with([("PATH", Environment::of_process().text("PATH").unwrap())])
     }
 
     #[test]

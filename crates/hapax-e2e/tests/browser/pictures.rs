@@ -154,6 +154,7 @@ pub(crate) async fn pages(site: &Site) -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
 async fn every_page_has_its_picture_in_light_and_dark() {
     let site = busy().await;
     let pages = pages(&site).await;

@@ -11,6 +11,7 @@ struct Promise {
     ready: Duration,
 }
 
+#[expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
 fn promise() -> Promise {
     if std::env::var_os("HAPAX_E2E_RELEASE").is_some_and(|value| value == "1") {
         Promise {

@@ -20,6 +20,7 @@ const SIGKILL: i32 = 9;
 /// The prefixes of each store's points.
 const STORES: [&str; 3] = ["sqlite.", "postgres.", "redis."];
 
+#[expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
 fn kills() -> usize {
     let given = std::env::var("HAPAX_FAULT_KILLS").ok();
     given.map_or(KILLS, |text| text.parse().expect("HAPAX_FAULT_KILLS is a number"))

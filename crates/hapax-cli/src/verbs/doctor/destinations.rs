@@ -10,7 +10,7 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::check::Check;
 use hapax_config::address::is_forbidden;
-use hapax_config::{Config, Kind, Sql, SqlUrl};
+use hapax_config::{Config, Environment, Kind, Sql, SqlUrl};
 use hapax_delivery::destination::sql::{probe_postgres, probe_sqlite};
 
 /// A destination that does not answer within this time is unreachable.
@@ -110,8 +110,8 @@ fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| runs(path));
     }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
+    let environment = Environment::of_process();
+    std::env::split_paths(environment.value("PATH")?)
         .map(|folder| folder.join(program))
         .find(|path| runs(path))
 }

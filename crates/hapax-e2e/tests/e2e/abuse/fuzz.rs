@@ -35,6 +35,7 @@ const TOKENS: [&[u8]; 20] = [
     b"\"\\ud800\"",
 ];
 
+#[expect(clippy::disallowed_methods, reason = "tests have variables of their own")]
 fn cases() -> usize {
     let given = std::env::var("HAPAX_FUZZ_CASES").ok();
     given.and_then(|text| text.parse().ok()).unwrap_or(CASES)
