@@ -68,7 +68,7 @@ impl FromStr for AllowedTarget {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if text.is_empty() || text.len() > HOST_BYTES_MAX || !text.bytes().all(is_part) {
             return Err(
-                "write a range of addresses or the name of a host, such as \"10.1.0.0/16\" or \
+                "write an address range or a host name, such as \"10.1.0.0/16\" or \
                  \"internal.example.com\", without a port"
                     .to_owned(),
             );

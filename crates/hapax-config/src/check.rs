@@ -43,8 +43,8 @@ fn bodies(config: &Config, report: &mut Report<'_>) {
         report.problem(
             &path,
             format_args!(
-                "[server.limits] has room for bodies of {} only; raise `unproven_bytes` to twice this limit, and \
-                 `unproven_bytes_per_peer` and `proven_bytes` to as much as it",
+                "[server.limits] only has room for bodies of {}; raise `unproven_bytes` to at least twice this limit, \
+                 and `unproven_bytes_per_peer` and `proven_bytes` to at least this limit",
                 format_size(room)
             ),
         );
@@ -55,9 +55,12 @@ fn bodies(config: &Config, report: &mut Report<'_>) {
 fn only_on_redis(config: &Config, report: &mut Report<'_>) {
     let why = match &config.store.url {
         StoreUrl::Redis(_) => return,
-        StoreUrl::Sqlite(_) => "the store is a file, which has no replicas: what is answered is on its disk",
+        StoreUrl::Sqlite(_) => {
+            "the store is a file, which has no replicas: acknowledged events are on its disk"
+        }
         StoreUrl::Postgres(_) => {
-            "the store is PostgreSQL, which waits for its standbys by its own setting `synchronous_standby_names`"
+            "the store is PostgreSQL, which waits for its standbys according to its own setting \
+             `synchronous_standby_names`"
         }
     };
     for (name, source) in &config.sources {
@@ -76,9 +79,9 @@ fn never_on_a_cluster(config: &Config, report: &mut Report<'_>) {
         if destination.order_by.is_some() {
             report.problem(
                 &format!("destinations.{name}.order_by"),
-                "a Redis Cluster cannot promise an order: a lane's events are on several masters, and a failover may \
-                 lose the last moments of one of them and not of the others; remove it, or use one Redis server, \
-                 PostgreSQL or SQLite",
+                "a Redis Cluster cannot guarantee an order: the events of a lane are on several masters, and a \
+                 failover may lose the last writes of one master but not of the others; remove it, or use one Redis \
+                 server, PostgreSQL or SQLite",
             );
         }
     }
@@ -90,8 +93,9 @@ fn handed_over(config: &Config, report: &mut Report<'_>) {
         if source.hands_secrets_over() && config.store.encryption.is_none() {
             report.problem(
                 &format!("sources.{name}.provider"),
-                "this sender hands its secret over, and the store keeps it encrypted; set `store.encryption_keys`, \
-                 such as [\"env:HAPAX_ENCRYPTION_KEY\"] (`openssl rand -hex 32` prints a good one)",
+                "this provider sends its secret in a handshake, and the store must keep it encrypted; set \
+                 `store.encryption_keys`, such as [\"env:HAPAX_ENCRYPTION_KEY\"] (`openssl rand -hex 32` generates \
+                 one)",
             );
         }
     }
@@ -149,8 +153,8 @@ fn shared_scopes(config: &Config, report: &mut Report<'_>) {
             report.problem(
                 &format!("sources.{name}.deliver_to"),
                 format_args!(
-                    "`{first}` and `{name}` share the scope `{scope}`, so an event goes where the first of them to \
-                     receive it says; give both the same `deliver_to`, or scopes of their own"
+                    "`{first}` and `{name}` share the scope `{scope}`, so an event is delivered as the first one to \
+                     receive it says; give both the same `deliver_to`, or separate scopes"
                 ),
             );
         }
@@ -168,7 +172,8 @@ fn inboxes(config: &Config, report: &mut Report<'_>) {
         {
             report.problem(
                 &format!("destinations.{name}.url"),
-                "this is the store's own file, which no other connection may write to; give the application a file of its own",
+                "this is the store's own file, which no other connection may write to; use a separate file for the \
+                 application",
             );
         }
         let sources = config.sources.values();
@@ -182,8 +187,8 @@ fn inboxes(config: &Config, report: &mut Report<'_>) {
             report.problem(
                 &format!("destinations.{name}.inbox_retention"),
                 format_args!(
-                    "the inbox would forget after {}, but an event may be replayed until the ledger forgets it, after {}, and \
-                     then wait for its turn: it would take effect again; make it at least {}",
+                    "the inbox would forget after {}, but an event may be replayed until the ledger forgets it, after \
+                     {}, and then be queued for some time: it would take effect again; set it to at least {}",
                     format_duration(sql.inbox_retention),
                     format_duration(window),
                     format_duration(least)
@@ -197,7 +202,7 @@ fn leftovers(config: &Config, report: &mut Report<'_>) {
     if config.sources.is_empty() && report.problems.is_empty() {
         report.warn(
             "sources",
-            "there are none, so nothing is received; `hapax init PROVIDER` shows how one looks",
+            "there are none, so nothing is received; `hapax init PROVIDER` shows an example",
         );
     }
     for (name, source) in &config.sources {

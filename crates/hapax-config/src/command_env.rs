@@ -72,7 +72,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>) -> CommandEnv {
             Ok(value) => values.push((name.clone(), Secret::new(value))),
             Err(NoVariable::NotSet) => section.report.warn(
                 path,
-                format_args!("{name} is not set here, so the command starts without it"),
+                format_args!("{name} is not set, so the command starts without it"),
             ),
             Err(NoVariable::NotUtf8) => section
                 .report
@@ -91,8 +91,8 @@ fn check_name(name: &str) -> Result<(), String> {
     }
     if name.starts_with(OURS) {
         return Err(format!(
-            "{OURS}… are what Hapax tells the command of the event, and its own settings, which no command gets; \
-             remove it"
+            "{OURS}… is reserved for the variables that describe the event and for Hapax's own settings, which no \
+             command inherits; remove it"
         ));
     }
     Ok(())
@@ -126,8 +126,8 @@ pub(super) fn check(config: &Config, report: &mut Report<'_>) {
             report.problem(
                 &format!("{path}.env.{index}"),
                 format_args!(
-                    "{name} is a secret of Hapax: this file reads it as \"env:{name}\"; give the command what it needs \
-                     under another name"
+                    "{name} is a secret of Hapax: this file reads it as \"env:{name}\"; set a separate variable for \
+                     the command"
                 ),
             );
         }

@@ -179,8 +179,8 @@ pub(super) fn read(name: &str, section: &mut Section<'_, '_, '_>) -> Option<Dest
         section.problem(
             at,
             format_args!(
-                "an attempt may take {}, but its lease lasts only {}: another worker would take the delivery over in the \
-                 middle; make `timeout` less than `lease`",
+                "an attempt may take {}, but its lease lasts only {}: another worker would take over the delivery \
+                 during the attempt; set `timeout` to less than `lease`",
                 format_duration(timeout),
                 format_duration(lease)
             ),
@@ -311,7 +311,7 @@ fn read_events(section: &mut Section<'_, '_, '_>) -> Events {
             None => section.report.problem(
                 &path,
                 format_args!(
-                    "a pattern has 1 to {} bytes, such as \"invoice.*\"",
+                    "a pattern must have 1 to {} bytes, such as \"invoice.*\"",
                     EventPattern::BYTES_MAX
                 ),
             ),
@@ -332,7 +332,7 @@ fn order_by(text: &str) -> Result<Field, String> {
         )
     };
     if !field.paths().iter().all(orders) {
-        return Err("it orders nothing; write \"body:/json/pointer\" or \"header:NAME\"".to_owned());
+        return Err("it cannot order events; write \"body:/json/pointer\" or \"header:NAME\"".to_owned());
     }
     Ok(field)
 }

@@ -58,7 +58,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, OsString>, (usize, String)> {
             .filter(|(name, _)| is_name(name))
             .ok_or_else(|| wrong("this is not a variable; write NAME=value"))?;
         let value = read_value(value.trim()).ok_or_else(|| {
-            wrong("the quotes do not end where the value does; write NAME='value', on one line")
+            wrong("the closing quote is not at the end of the value; write NAME='value', on one line")
         })?;
         if variables.insert(name.to_owned(), value.into()).is_some() {
             return Err(wrong(&format!("{name} is set twice; remove one of them")));

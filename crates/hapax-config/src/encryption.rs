@@ -74,7 +74,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Encryption> {
         } else if keys.contains(&key) {
             section
                 .report
-                .problem(path, "this key is in the list already; name each key once");
+                .problem(path, "this key is already in the list; list each key once");
         }
         keys.push(key);
     }
@@ -100,6 +100,6 @@ fn check(key: &Secret) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "a key of fewer than {KEY_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints a good one"
+        "a key of fewer than {KEY_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` generates one"
     ))
 }

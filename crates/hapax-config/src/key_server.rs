@@ -11,7 +11,7 @@ pub struct KeyServer(String);
 
 /// Why a key server is refused.
 #[derive(Debug, thiserror::Error)]
-#[error("a key server is for tests, on this machine only; write it like \"http://127.0.0.1:9000\"")]
+#[error("a key server is only for tests, on this machine; write it like \"http://127.0.0.1:9000\"")]
 pub struct KeyServerError;
 
 impl KeyServer {

@@ -17,7 +17,7 @@ pub struct Network {
 /// Why a string is not a range.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    #[error("this is not a range of addresses; write it like \"10.1.0.0/16\" or \"fd00::/8\"")]
+    #[error("this is not an address range; write it like \"10.1.0.0/16\" or \"fd00::/8\"")]
     NotANetwork,
     /// The address has bits set after the prefix.
     #[error("the range begins at {0}; write \"{0}\"")]

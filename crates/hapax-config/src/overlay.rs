@@ -74,10 +74,7 @@ pub(super) fn refuse_strangers(report: &mut Report<'_>) {
     }
     for (kind, old, new) in RENAMED {
         if *kind == Kind::Variable && environment.text(old).is_some() {
-            report.warn(
-                old,
-                format!("nothing reads this variable any longer; it is now `{new}`"),
-            );
+            report.warn(old, format!("this variable is no longer read; it is now `{new}`"));
         }
     }
     for prefix in ["HAPAX_SOURCES__", "HAPAX_DESTINATIONS__"] {

@@ -48,7 +48,7 @@ pub struct Problem {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file does not exist.
-    #[error("{} does not exist; `hapax init` writes one, `--config FILE` names another", .0.display())]
+    #[error("{} does not exist; `hapax init` creates it, and `--config FILE` uses another file", .0.display())]
     Missing(PathBuf),
     /// The file cannot be read.
     #[error("{} cannot be read", path.display())]

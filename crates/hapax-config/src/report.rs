@@ -120,7 +120,7 @@ impl<'a> Report<'a> {
         if self.origins.secret(path) == Some(&SecretOrigin::Literal) {
             self.warn(
                 path,
-                "the secret stands in the file; \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\" keep it out",
+                "the secret is written in the file; use \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\" to keep it out",
             );
         }
         Some(secret)

@@ -47,9 +47,9 @@ impl fmt::Display for SecretOrigin {
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The reference has no name.
-    #[error("`{0}` names nothing: write \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\"")]
+    #[error("`{0}` has no name after the colon: write \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\"")]
     NameMissing(&'static str),
-    #[error("the environment variable {0} is not set; set it, or name another with \"env:NAME\"")]
+    #[error("the environment variable {0} is not set; set it, or use another one with \"env:NAME\"")]
     VariableNotSet(String),
     #[error("the environment variable {0} is not UTF-8")]
     VariableNotUtf8(String),
@@ -177,7 +177,7 @@ mod tests {
     fn what_is_missing_is_named() {
         assert_eq!(
             resolve("env:NOPE").unwrap_err(),
-            "the environment variable NOPE is not set; set it, or name another with \"env:NAME\""
+            "the environment variable NOPE is not set; set it, or use another one with \"env:NAME\""
         );
         assert_eq!(
             resolve("env:EMPTY").unwrap_err(),

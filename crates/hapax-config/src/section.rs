@@ -69,7 +69,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
                     .iter()
                     .filter(|(table, key, _)| (*table, *key) == (known.header, name));
                 let meant = match gone.next() {
-                    Some((_, _, instead)) => format!(" any more; {instead}"),
+                    Some((_, _, instead)) => format!("; {instead}"),
                     None => suggestion(name, known.names()),
                 };
                 report.problem_at(place, format!("{inside} has no key `{name}`{meant}"));

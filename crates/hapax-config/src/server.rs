@@ -212,7 +212,7 @@ fn check_reachable(section: &mut Section<'_, '_, '_>, admin_listen: SocketAddr, 
             &ADMIN_TOKEN,
             format_args!(
                 "{admin_listen} can be reached from other machines, and a token of fewer than \
-                 {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints a good one"
+                 {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` generates one"
             ),
         );
     }

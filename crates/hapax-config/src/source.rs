@@ -329,7 +329,7 @@ fn read_deliver_to(section: &mut Section<'_, '_, '_>) -> Vec<String> {
         if names.contains(&name) {
             section.report.problem(
                 &path,
-                format_args!("`{name}` is listed twice; an event goes there once"),
+                format_args!("`{name}` is listed twice; each event is delivered there once"),
             );
         } else {
             names.push(name);
@@ -391,7 +391,7 @@ fn read_provider(section: &mut Section<'_, '_, '_>) -> Option<&'static catalogue
                 name,
                 catalogue::all().iter().map(|provider| provider.name.as_str()),
             );
-            format!("\"{name}\" is not in the catalogue; `hapax providers` lists what is{meant}")
+            format!("\"{name}\" is not in the catalogue; `hapax providers` lists the known ones{meant}")
         })
     })
 }

@@ -266,7 +266,8 @@ fn read_param(
             section.report.problem(
                 path,
                 format_args!(
-                    "expected a place such as \"body:/data/object/id\", or {{ from = \"…\", type = \"…\" }}, found {}",
+                    "expected a location such as \"body:/data/object/id\", or {{ from = \"…\", type = \"…\" }}, found \
+                     {}",
                     article(other)
                 ),
             );

@@ -30,11 +30,11 @@ pub enum StoreUrlError {
     #[error("the path is missing: write it after \"sqlite:\", such as \"sqlite:hapax.db\"")]
     PathMissing,
     /// A store that loses everything when the process ends.
-    #[error("an in-memory store loses what was acknowledged; give a path, such as \"sqlite:hapax.db\"")]
+    #[error("an in-memory store loses acknowledged events; give a path, such as \"sqlite:hapax.db\"")]
     InMemory,
     /// Options after the path.
     #[error(
-        "options behind the path (`?`) are not understood; give the path alone, such as \"sqlite:hapax.db\""
+        "options after the path (`?`) are not supported; give only the path, such as \"sqlite:hapax.db\""
     )]
     Options,
     /// A database URL without a host.

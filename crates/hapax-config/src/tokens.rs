@@ -150,8 +150,8 @@ fn read_one(
     if let Some(token) = &token {
         if token.expose().len() < ADMIN_TOKEN_BYTES_MIN {
             let message = format_args!(
-                "a token of fewer than {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints \
-                 a good one"
+                "a token of fewer than {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` \
+                 generates one"
             );
             section.problem(&SECRET, message);
         }

@@ -148,7 +148,7 @@ fn with_path(text: &str) -> String {
 
 fn url(text: &str) -> Result<Uri, String> {
     if text.contains('?') {
-        return Err("a collector has no query in its URL; a token belongs into `headers`".to_owned());
+        return Err("a collector has no query in its URL; put a token into `headers`".to_owned());
     }
     http_url(text).map_err(|why| why.replace("http://127.0.0.1:3000/webhooks", "http://127.0.0.1:4318"))
 }
@@ -174,7 +174,7 @@ fn headers(section: &mut Section<'_, '_, '_>) -> Vec<(HeaderName, Secret)> {
             Ok(_) | Err(_) => section.problem(
                 &HEADERS,
                 format_args!(
-                    "`{}` cannot be sent: its name or its value is none that HTTP has",
+                    "`{}` is not a valid HTTP header name, or its value is not a valid header value",
                     name.escape_default()
                 ),
             ),

@@ -19,7 +19,7 @@ fn not_public_v4(ip: Ipv4Addr) -> Option<&'static str> {
         [10, ..] => Some("it is private (10.0.0.0/8)"),
         [172, 16..=31, ..] => Some("it is private (172.16.0.0/12)"),
         [192, 168, ..] => Some("it is private (192.168.0.0/16)"),
-        [100, 64..=127, ..] => Some("it is behind a carrier's NAT (100.64.0.0/10)"),
+        [100, 64..=127, ..] => Some("it is used for carrier-grade NAT (100.64.0.0/10)"),
         [169, 254, ..] => Some("it is link-local (169.254.0.0/16)"),
         [192, 0, 0, _] => Some("it is reserved (192.0.0.0/24)"),
         [192, 88, 99, _] => Some("it is reserved (192.88.99.0/24)"),

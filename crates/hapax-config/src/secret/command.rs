@@ -56,15 +56,15 @@ pub enum CommandError {
     /// The command cannot be parsed.
     #[error(transparent)]
     Words(#[from] WordsError),
-    #[error("the command `{program}` cannot be started ({error}); install it, or write its whole path")]
+    #[error("the command `{program}` cannot be started ({error}); install it, or write its full path")]
     NotStarted {
         /// The first word of the command.
         program: String,
         error: io::Error,
     },
     #[error(
-        "the command `{program}` {problem}; run it by hand to see why (what it writes to stderr is never logged, since \
-         it may contain secrets)"
+        "the command `{program}` {problem}; run it manually to see why (its stderr is never logged, because it may \
+         contain secrets)"
     )]
     Failed {
         /// The first word of the command.
@@ -128,7 +128,7 @@ async fn output(
         Ok(Ok(status)) => status,
         Ok(Err(error)) => return Err(failed(words, format!("cannot be waited for ({error})"))),
         Err(_) => {
-            let problem = format!("had not ended after {} s and was killed", limit.as_secs());
+            let problem = format!("did not finish within {} s and was killed", limit.as_secs());
             return Err(failed(words, problem));
         }
     };
@@ -198,7 +198,7 @@ mod tests {
             ("head -c 70000 /dev/zero", "more than 65536 bytes"),
             ("printf '\\377'", "not UTF-8"),
             ("no-such-program-anywhere", "cannot be started"),
-            ("echo $SECRET", "no shell"),
+            ("echo $SECRET", "not run by a shell"),
         ] {
             let message = run(command, &with(&[])).unwrap_err().to_string();
             assert!(message.contains(problem), "{message}");

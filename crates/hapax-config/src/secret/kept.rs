@@ -81,7 +81,7 @@ impl KeptSecrets {
                     secrets = kept.paths.join(", "),
                     age_s = kept.at.elapsed().as_secs(),
                     %error,
-                    "a secret could not be refreshed; its last value stays in use"
+                    "a secret could not be refreshed; its previous value stays in use"
                 );
                 false
             }

@@ -13,7 +13,8 @@ pub enum WordsError {
     Open,
     /// Syntax that only a shell understands.
     #[error(
-        "the command contains `{0}`, and no shell runs it; put the text in single quotes, or write \"exec:sh -c '…'\""
+        "the command contains `{0}`, but it is not run by a shell; put the text in single quotes, or write \"exec:sh \
+         -c '…'\""
     )]
     Shell(char),
 }

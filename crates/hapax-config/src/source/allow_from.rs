@@ -65,13 +65,13 @@ fn resolve(text: &str, provider: Option<&Provider>) -> Result<Vec<Network>, Stri
     }
     let Some(provider) = provider else {
         return Err(
-            "\"provider\" stands for the networks of a preset, and this source has none; name the networks"
+            "\"provider\" stands for the networks of a provider, and this source has none; list the networks"
                 .to_owned(),
         );
     };
     let Some(addresses) = &provider.addresses else {
         return Err(format!(
-            "{} publishes no stable list of networks that is known here (`hapax providers {}`); name the networks",
+            "{} publishes no stable list of networks (`hapax providers {}`); list the networks",
             provider.title, provider.name
         ));
     };

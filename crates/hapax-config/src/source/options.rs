@@ -76,14 +76,14 @@ fn show(section: &mut Section<'_, '_, '_>, specs: &[OptionSpec], options: &Optio
 
 fn unknown(name: &str, provider: Option<&Provider>) -> String {
     let Some(provider) = provider else {
-        return format!("a source without a preset takes no option `{name}`; remove it");
+        return format!("a source without a provider has no option `{name}`; remove it");
     };
     let known = provider.options.iter().map(|spec| spec.name.as_str());
     let meant = match suggestion(name, known) {
         meant if meant.is_empty() => "; remove it".to_owned(),
         meant => meant,
     };
-    format!("the preset `{}` takes no option `{name}`{meant}", provider.name)
+    format!("the provider `{}` has no option `{name}`{meant}", provider.name)
 }
 
 fn report_missing(section: &mut Section<'_, '_, '_>, specs: &[OptionSpec], table: Option<&DeTable<'_>>) {
@@ -154,7 +154,7 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
 
 const fn shape(kind: OptionKind) -> &'static str {
     match kind {
-        OptionKind::Text => "a string that is not empty",
+        OptionKind::Text => "a non-empty string",
         OptionKind::Secret => "a secret (\"env:NAME\", \"file:PATH\", \"exec:COMMAND\" or a literal)",
         OptionKind::List => "an array of strings",
         OptionKind::Table => "a table of secrets (\"env:NAME\", \"file:PATH\", \"exec:COMMAND\" or literals)",
@@ -231,14 +231,14 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "hapax.toml:1:13: sources.app.options: the preset `stripe` takes no option `verify_tokn`; did you mean \
+                "hapax.toml:1:13: sources.app.options: the provider `stripe` has no option `verify_tokn`; did you mean \
                  `verify_token`?",
                 "hapax.toml: sources.app: `options.webhook_id` is missing; it is the webhook_id of the app",
             ]
         );
         let (_, problems) = read_from("options = { webhook_id = \"1\", zebra = 1 }");
         assert!(
-            problems[0].ends_with("takes no option `zebra`; remove it"),
+            problems[0].ends_with("has no option `zebra`; remove it"),
             "{problems:?}"
         );
     }

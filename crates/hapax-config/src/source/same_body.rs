@@ -20,12 +20,12 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, class: IdClass, verifier: 
     }
     let useless = if class == IdClass::NotDeduplicated {
         Some(
-            "every request of this sender is an event of its own, and two may well have the same body; remove it, or name \
-             the sender's id in `event_id`",
+            "every request of this source is a separate event, and two may well have the same body; remove it, or set \
+             the location of the provider's id in `event_id`",
         )
     } else if verifier.id_is_signed() {
         Some(
-            "the signature of this sender covers the event id, so nobody can send its body under another; remove it",
+            "the provider's signature covers the event id, so its body cannot be sent under another id; remove it",
         )
     } else {
         None

@@ -123,7 +123,8 @@ fn field(from: &str) -> Result<Field, String> {
     match field.paths().iter().find(|place| !place.is_in_event()) {
         None => Ok(field),
         Some(place) => Err(format!(
-            "\"{place}\" is not in an event any more when it is delivered; write \"body:/json/pointer\" or \"header:NAME\""
+            "\"{place}\" is no longer available when an event is delivered; write \"body:/json/pointer\" or \
+             \"header:NAME\""
         )),
     }
 }
@@ -143,7 +144,7 @@ mod tests {
             "body:/a|query:b",
         ] {
             let message = new(from).err().unwrap();
-            assert!(message.contains("not in an event any more"), "{message}");
+            assert!(message.contains("is no longer available"), "{message}");
         }
         for from in [
             "body:/a",

@@ -20,15 +20,13 @@ pub enum StatementError {
     #[error("the statement is empty")]
     Empty,
     /// A second statement follows a semicolon.
-    #[error("there is more behind the `;`: write each statement as an item of its own in `statements`")]
+    #[error("a second statement follows the `;`: write each statement as a separate item of `statements`")]
     Several,
     /// The statement would end the transaction that makes the effect happen once.
-    #[error(
-        "`{0}` is not for a statement: all statements run in one transaction, which Hapax begins and commits"
-    )]
+    #[error("`{0}` is not allowed: all statements run in one transaction, which Hapax begins and commits")]
     Transaction(String),
     /// Hapax numbers the parameters itself.
-    #[error("`{0}` is a numbered parameter: give it a name in `params`, and write `:name`")]
+    #[error("`{0}` is a numbered parameter: name it in `params`, and write `:name`")]
     Numbered(String),
     /// A quote, comment or bracket is not closed.
     #[error("{0} is not closed")]
@@ -154,7 +152,7 @@ impl<'t> Reader<'t> {
         while let Some(next) = self.rest.chars().next() {
             match next {
                 '\'' if matches!(self.before, 'e' | 'E') => self.escaped()?,
-                '\'' => self.quoted('\'', "a text in '…'")?,
+                '\'' => self.quoted('\'', "a string in '…'")?,
                 '"' => self.quoted('"', "a name in \"…\"")?,
                 '`' => self.quoted('`', "a name in `…`")?,
                 '-' if self.rest.starts_with("--") => {
@@ -220,7 +218,7 @@ impl<'t> Reader<'t> {
                 _ => protected = false,
             }
         }
-        Err(StatementError::Unclosed("a text in E'…'"))
+        Err(StatementError::Unclosed("a string in E'…'"))
     }
 
     /// Comments nest in PostgreSQL. In other databases they do not, but there too a comment never contains a parameter.
@@ -255,7 +253,7 @@ impl<'t> Reader<'t> {
             let fence = &self.rest[..end + 2];
             let close = self.rest[fence.len()..]
                 .find(fence)
-                .ok_or(StatementError::Unclosed("a text in $$…$$"))?;
+                .ok_or(StatementError::Unclosed("a string in $$…$$"))?;
             self.take(close + 2 * fence.len());
             self.before = ' ';
             return Ok(());
@@ -355,8 +353,8 @@ mod tests {
                 StatementError::Transaction("rollback".to_owned()),
             ),
             ("select $1", StatementError::Numbered("$1".to_owned())),
-            ("select 'a", StatementError::Unclosed("a text in '…'")),
-            ("select $$a", StatementError::Unclosed("a text in $$…$$")),
+            ("select 'a", StatementError::Unclosed("a string in '…'")),
+            ("select $$a", StatementError::Unclosed("a string in $$…$$")),
             ("select /* a", StatementError::Unclosed("a comment")),
             ("select '\0'", StatementError::Nul),
         ] {

@@ -114,7 +114,8 @@ fn the_two_listeners_cannot_share_a_socket() {
         assert_eq!(
             found,
             [format!(
-                "hapax.toml:3:1: server.admin_listen: {admin} is where `listen` takes webhooks ({listen}); use another port"
+                "hapax.toml:3:1: server.admin_listen: {admin} is where `listen` receives webhooks ({listen}); use \
+                 another port"
             )]
         );
     }
@@ -176,8 +177,8 @@ fn a_cluster_keeps_no_order_and_one_redis_does() {
         assert_eq!(
             problems(&on(store, "", order)),
             [
-                "hapax.toml:11:1: destinations.app.order_by: a Redis Cluster cannot promise an order: a lane's events \
-                 are on several masters, and a failover may lose the last moments of one of them and not of the \
+                "hapax.toml:11:1: destinations.app.order_by: a Redis Cluster cannot guarantee an order: the events of \
+                 a lane are on several masters, and a failover may lose the last writes of one master but not of the \
                  others; remove it, or use one Redis server, PostgreSQL or SQLite"
             ]
         );
@@ -198,15 +199,15 @@ fn replicas_are_waited_for_on_redis_alone() {
     assert_eq!(
         problems(&on("sqlite:hapax.db", wait, "")),
         [
-            "hapax.toml:7:1: sources.stripe.redis: the store is a file, which has no replicas: what is answered is on \
-             its disk; remove it"
+            "hapax.toml:7:1: sources.stripe.redis: the store is a file, which has no replicas: acknowledged events are \
+             on its disk; remove it"
         ]
     );
     assert_eq!(
         problems(&on("postgres://db/app", wait, "")),
         [
-            "hapax.toml:7:1: sources.stripe.redis: the store is PostgreSQL, which waits for its standbys by its own \
-             setting `synchronous_standby_names`; remove it"
+            "hapax.toml:7:1: sources.stripe.redis: the store is PostgreSQL, which waits for its standbys according to \
+             its own setting `synchronous_standby_names`; remove it"
         ]
     );
     assert_eq!(
@@ -266,8 +267,8 @@ fn sources_that_share_a_scope_share_their_routes() {
     assert_eq!(
         problems(&text("[\"a\", \"b\"]", "[\"a\"]")),
         [
-            "hapax.toml:10:1: sources.two.deliver_to: `one` and `two` share the scope `pay`, so an event goes where the first \
-          of them to receive it says; give both the same `deliver_to`, or scopes of their own"
+            "hapax.toml:10:1: sources.two.deliver_to: `one` and `two` share the scope `pay`, so an event is delivered \
+             as the first one to receive it says; give both the same `deliver_to`, or separate scopes"
         ]
     );
 }

@@ -120,8 +120,8 @@ fn the_names_in_statements_and_params_fit_each_other() {
             "hapax.toml:4:49: destinations.ledger.params.bad: \"boddy:/id\" is not a location of an id or type: write \"header:NAME\", \
              \"body:/json/pointer\" or \"body-sha256\"; or one of body, event_id, event_type, source, id, \
              received_at, idempotency_key, generation",
-            "hapax.toml:5:15: destinations.ledger.statements.0: `commit` is not for a statement: all statements run in \
-             one transaction, which Hapax begins and commits",
+            "hapax.toml:5:15: destinations.ledger.statements.0: `commit` is not allowed: all statements run in one \
+             transaction, which Hapax begins and commits",
         ]
     );
     let found = sql_with(
@@ -165,7 +165,7 @@ fn an_inbox_outlives_a_late_replay() {
         let expected = format!("destinations.ledger.inbox_retention: the inbox would forget after {short}");
         assert!(found[0].contains(&expected), "{found:?}");
         assert!(
-            found[0].ends_with(&format!("make it at least {enough}")),
+            found[0].ends_with(&format!("set it to at least {enough}")),
             "{found:?}"
         );
         assert!(with(enough).is_empty(), "{:?}", with(enough));
@@ -227,8 +227,8 @@ fn an_attempt_ends_before_its_lease_does() {
     assert_eq!(
         http_with("timeout = \"60s\""),
         [
-            "hapax.toml:4:1: destinations.app.timeout: an attempt may take 1m, but its lease lasts only 1m: another worker would \
-          take the delivery over in the middle; make `timeout` less than `lease`"
+            "hapax.toml:4:1: destinations.app.timeout: an attempt may take 1m, but its lease lasts only 1m: another \
+             worker would take over the delivery during the attempt; set `timeout` to less than `lease`"
         ]
     );
     assert_eq!(http_with("lease = \"5s\"").len(), 1);
@@ -255,13 +255,13 @@ fn order_needs_a_place_and_on_dead_needs_order() {
     assert_eq!(
         http_with("on_dead = \"skip\""),
         [
-            "hapax.toml:4:1: destinations.app.on_dead: has no meaning without `order_by`; remove it, or set `order_by`"
+            "hapax.toml:4:1: destinations.app.on_dead: has no effect without `order_by`; remove it, or set `order_by`"
         ]
     );
     assert_eq!(
         http_with("order_by = \"body-sha256\""),
         [
-            "hapax.toml:4:1: destinations.app.order_by: it orders nothing; write \"body:/json/pointer\" or \
+            "hapax.toml:4:1: destinations.app.order_by: it cannot order events; write \"body:/json/pointer\" or \
           \"header:NAME\""
         ]
     );
@@ -273,12 +273,14 @@ fn event_patterns_are_not_empty() {
     assert_eq!(
         http_with("events = []"),
         [
-            "hapax.toml:4:1: destinations.app.events: an empty list wants nothing; remove it to want all events"
+            "hapax.toml:4:1: destinations.app.events: an empty list matches no event; remove it to deliver all events"
         ]
     );
     assert_eq!(
         http_with("events = [\"a\", \"\"]"),
-        ["hapax.toml:4:16: destinations.app.events.1: a pattern has 1 to 255 bytes, such as \"invoice.*\""]
+        [
+            "hapax.toml:4:16: destinations.app.events.1: a pattern must have 1 to 255 bytes, such as \"invoice.*\""
+        ]
     );
 }
 

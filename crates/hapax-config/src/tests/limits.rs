@@ -45,7 +45,7 @@ fn the_largest_body_has_to_find_room() {
     let found = problems(&format!("{text}\"8MiB\"\n"));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].contains("server.body_limit: [server.limits] has room for bodies of 4MiB only"),
+        found[0].contains("server.body_limit: [server.limits] only has room for bodies of 4MiB"),
         "{found:?}"
     );
     assert!(problems(&format!("{text}\"16MiB\"\n")).is_empty());

@@ -83,7 +83,7 @@ fn an_empty_file_is_a_configuration_that_receives_nothing() {
     assert_eq!(
         config.warning_lines(),
         [
-            "hapax.toml: sources: there are none, so nothing is received; `hapax init PROVIDER` shows how one looks"
+            "hapax.toml: sources: there are none, so nothing is received; `hapax init PROVIDER` shows an example"
         ]
     );
 }
@@ -110,7 +110,7 @@ fn wrong_types_are_refused_with_what_belongs_there() {
         [
             "hapax.toml:1:1: store: expected a table, found a whole number",
             "hapax.toml:3:1: server.listen: expected a string in quotes, found a whole number",
-            "hapax.toml:4:1: server.body_limit: expected a string in quotes, found a number with a point",
+            "hapax.toml:4:1: server.body_limit: expected a string in quotes, found a decimal number",
             "hapax.toml:6:1: destinations.b: expected a table, found a whole number",
             "hapax.toml:9:1: destinations.app.url: expected a string in quotes, found an array",
             "hapax.toml:10:1: destinations.app.concurrency: expected a whole number from 1 to 1024, found a string",
@@ -148,7 +148,7 @@ fn a_missing_file_says_what_to_do_and_an_oversized_one_is_refused() {
     let path = folder.path().join("hapax.toml");
     let error = load(&path, &environment(), &[]).unwrap_err().to_string();
     assert!(
-        error.ends_with("does not exist; `hapax init` writes one, `--config FILE` names another"),
+        error.ends_with("does not exist; `hapax init` creates it, and `--config FILE` uses another file"),
         "{error}"
     );
     std::fs::write(&path, "#".repeat(FILE_BYTES_MAX as usize + 1)).unwrap();

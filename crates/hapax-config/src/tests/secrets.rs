@@ -62,7 +62,8 @@ fn a_literal_secret_is_warned_about() {
     assert_eq!(
         config.warning_lines(),
         [
-            "hapax.toml:15:30: sources.stripe.secrets.1: the secret stands in the file; \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\" keep it out"
+            "hapax.toml:15:30: sources.stripe.secrets.1: the secret is written in the file; use \"env:NAME\", \
+             \"file:PATH\" or \"exec:COMMAND\" to keep it out"
         ]
     );
 }
@@ -79,8 +80,8 @@ fn a_secret_that_cannot_be_had_is_a_problem_at_its_place() {
     );
     assert_eq!(
         found[1],
-        "hapax.toml:15:30: sources.stripe.secrets.1: the environment variable NOPE is not set; set it, or name another \
-         with \"env:NAME\""
+        "hapax.toml:15:30: sources.stripe.secrets.1: the environment variable NOPE is not set; set it, or use another \
+         one with \"env:NAME\""
     );
 }
 

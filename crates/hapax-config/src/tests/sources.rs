@@ -41,8 +41,8 @@ fn a_source_has_a_known_provider_or_a_verify_table() {
     assert_eq!(
         problems(&with_source(&STRIPE.replace("\"stripe\"", "\"strpe\""))),
         [
-            "hapax.toml:2:1: sources.stripe.provider: \"strpe\" is not in the catalogue; `hapax providers` lists what is; did \
-          you mean `stripe`?"
+            "hapax.toml:2:1: sources.stripe.provider: \"strpe\" is not in the catalogue; `hapax providers` lists the \
+          known ones; did you mean `stripe`?"
         ]
     );
     assert_eq!(
@@ -54,8 +54,8 @@ fn a_source_has_a_known_provider_or_a_verify_table() {
     assert_eq!(
         custom_with(""),
         [
-            "hapax.toml:1:10: sources.stripe: `provider` is missing; name a preset (`hapax providers` lists them), or say with \
-          `verify` how the sender signs"
+            "hapax.toml:1:10: sources.stripe: `provider` is missing; set a provider of the catalogue (`hapax \
+             providers` lists them), or describe the signature with `verify`"
         ]
     );
 }
@@ -66,8 +66,8 @@ fn a_verify_table_is_checked_whole() {
     assert_eq!(
         custom_with("verify = { scheme = \"hmac-sha256\", header = \"x\" }"),
         [
-            "hapax.toml:1:10: sources.stripe: `event_id` is missing; without a preset, say where the sender's id is, such as \
-          \"header:x-event-id\" or \"body:/id\""
+            "hapax.toml:1:10: sources.stripe: `event_id` is missing; without a provider of the catalogue, set the \
+          location of the event id, such as \"header:x-event-id\" or \"body:/id\""
         ]
     );
     assert_eq!(
@@ -145,8 +145,8 @@ fn a_signature_over_the_url_needs_the_public_url() {
     assert_eq!(
         problems(&text),
         [
-            "hapax.toml:5:1: sources.stripe.verify: the signature covers the URL; set `server.public_url`, or `public_url` \
-          here, to the one that the sender calls"
+            "hapax.toml:5:1: sources.stripe.verify: the signature covers the URL; set `server.public_url`, or \
+             `public_url` of this source, to the URL that the provider calls"
         ]
     );
     assert!(problems(&format!("[server]\npublic_url = \"https://a.example\"\n{text}")).is_empty());
@@ -235,8 +235,8 @@ fn the_ledger_remembers_longer_than_the_sender_repeats() {
     assert_eq!(
         stripe_with("ledger_window = \"3d\""),
         [
-            "hapax.toml:5:1: sources.stripe.ledger_window: 3d forgets ids too early: Stripe delivers again for up to 3d, and a \
-          late copy would take effect twice; use at least 4d"
+            "hapax.toml:5:1: sources.stripe.ledger_window: 3d forgets ids too early: Stripe retries for up to 3d, and \
+             a late duplicate would take effect twice; use at least 4d"
         ]
     );
     assert!(stripe_with("ledger_window = \"4d\"").is_empty());
@@ -248,15 +248,16 @@ fn a_retry_window_that_nobody_knows_counts_as_three_days() {
     assert_eq!(
         custom_with(&format!("{custom}ledger_window = \"3d\"")),
         [
-            "hapax.toml:6:1: sources.stripe.ledger_window: 3d forgets ids too early: how long the sender delivers again is not \
-          known, and counts as 3d, and a late copy would take effect twice; use at least 4d"
+            "hapax.toml:6:1: sources.stripe.ledger_window: 3d forgets ids too early: the retry window of the provider \
+             is unknown and counts as 3d, and a late duplicate would take effect twice; use at least 4d"
         ]
     );
     assert!(custom_with(&format!("{custom}ledger_window = \"4d\"")).is_empty());
     let heroku = STRIPE.replace("\"stripe\"", "\"heroku\"");
     let problems = problems(&with_source(&format!("{heroku}ledger_window = \"1d\"")));
     assert!(
-        problems[0].contains("how long Heroku") && problems[0].contains("is not known, and counts as 3d"),
+        problems[0].contains("the retry window of Heroku")
+            && problems[0].contains("is unknown and counts as 3d"),
         "{problems:?}"
     );
 }
@@ -266,7 +267,7 @@ fn a_status_that_the_sender_does_not_take_is_refused() {
     let xero = STRIPE.replace("\"stripe\"", "\"xero\"");
     assert_eq!(
         problems(&with_source(&format!("{xero}ack_status = 202"))),
-        ["hapax.toml:5:1: sources.stripe.ack_status: Xero takes only 200 for success; remove it"]
+        ["hapax.toml:5:1: sources.stripe.ack_status: Xero treats only 200 as success; remove it"]
     );
     assert!(problems(&with_source(&format!("{xero}ack_status = 200"))).is_empty());
 }
@@ -279,8 +280,8 @@ fn an_answer_that_the_sender_would_not_hear_is_refused() {
             "{xero}ack = \"processed\"\nack_timeout = \"5s\""
         ))),
         [
-            "hapax.toml:6:1: sources.stripe.ack_timeout: the sender waits 5 s for an answer and would not hear this one; use \
-             less"
+            "hapax.toml:6:1: sources.stripe.ack_timeout: the provider times out after 5 s, before this response; use a \
+             shorter time"
         ]
     );
     assert!(
@@ -297,8 +298,9 @@ fn a_sender_that_hands_its_secret_over_needs_a_key_and_no_secret() {
     assert_eq!(
         problems(&asana),
         [
-            "hapax.toml:2:1: sources.stripe.provider: this sender hands its secret over, and the store keeps it encrypted; set \
-             `store.encryption_keys`, such as [\"env:HAPAX_ENCRYPTION_KEY\"] (`openssl rand -hex 32` prints a good one)"
+            "hapax.toml:2:1: sources.stripe.provider: this provider sends its secret in a handshake, and the store \
+             must keep it encrypted; set `store.encryption_keys`, such as [\"env:HAPAX_ENCRYPTION_KEY\"] (`openssl \
+             rand -hex 32` generates one)"
         ]
     );
     assert!(
@@ -318,26 +320,27 @@ fn keys_of_the_store_are_long_and_each_is_named_once() {
     assert_eq!(
         of("\"env:TOKEN\""),
         [
-            "hapax.toml:2:20: store.encryption_keys.0: a key of fewer than 32 characters can be guessed; `openssl rand -hex 32` \
-          prints a good one"
+            "hapax.toml:2:20: store.encryption_keys.0: a key of fewer than 32 characters can be guessed; `openssl rand \
+          -hex 32` generates one"
         ]
     );
     assert_eq!(
         of("\"env:STATE_KEY\", \"env:STATE_KEY\""),
-        ["hapax.toml:2:37: store.encryption_keys.1: this key is in the list already; name each key once"]
+        ["hapax.toml:2:37: store.encryption_keys.1: this key is already in the list; list each key once"]
     );
     assert_eq!(
         of("\"plain\""),
         [
-            "hapax.toml:2:1: store.encryption_keys: \"plain\" stands before keys that are not used yet, or no longer; name them \
-          behind it, or remove the line"
+            "hapax.toml:2:1: store.encryption_keys: \"plain\" must be followed by keys that are not used yet or no \
+             longer used; add them after it, or remove the line"
         ]
     );
     assert_eq!(
         problems("[server]\nstate_key = \"env:STATE_KEY\""),
         [
-            "hapax.toml:2:1: [server] has no key `state_key` any more; the whole store is encrypted now: write the same secret \
-          under `[store]`, as `encryption_keys = [\"env:HAPAX_STATE_KEY\"]`, and what it has sealed stays readable"
+            "hapax.toml:2:1: [server] has no key `state_key`; it was removed, because the whole store is encrypted \
+          now: write the same secret under `[store]`, as `encryption_keys = [\"env:HAPAX_STATE_KEY\"]`, and values \
+          that it encrypted stay readable"
         ]
     );
 }
@@ -350,10 +353,10 @@ fn bodies_go_before_ids() {
     assert_eq!(
         stripe_with("ledger_window = \"20d\"\npayload_retention = \"21d\"\ndead_retention = \"25d\""),
         [
-            "hapax.toml:6:1: sources.stripe.payload_retention: 21d is longer than `ledger_window`, which is 20d: a body goes \
-             before its id; shorten the one or lengthen the other",
-            "hapax.toml:7:1: sources.stripe.dead_retention: 25d is longer than `ledger_window`, which is 20d: a body goes \
-             before its id; shorten the one or lengthen the other",
+            "hapax.toml:6:1: sources.stripe.payload_retention: 21d is longer than `ledger_window`, which is 20d, but \
+             no body may outlive its id; shorten this one or lengthen `ledger_window`",
+            "hapax.toml:7:1: sources.stripe.dead_retention: 25d is longer than `ledger_window`, which is 20d, but no \
+             body may outlive its id; shorten this one or lengthen `ledger_window`",
         ]
     );
     assert_eq!(
@@ -367,7 +370,7 @@ fn what_this_build_cannot_do_is_refused_clearly() {
     assert_eq!(
         stripe_with("options = { webhook_id = \"1\" }"),
         [
-            "hapax.toml:5:13: sources.stripe.options: the preset `stripe` takes no option `webhook_id`; remove it"
+            "hapax.toml:5:13: sources.stripe.options: the provider `stripe` has no option `webhook_id`; remove it"
         ]
     );
 }
@@ -386,8 +389,8 @@ fn an_answer_after_the_work_has_a_limit_that_the_sender_can_wait_for() {
     assert_eq!(
         stripe_with("ack_timeout = \"3s\""),
         [
-            "hapax.toml:5:1: sources.stripe.ack_timeout: has no meaning without `ack = \"processed\"`; remove it, or set \
-             that"
+            "hapax.toml:5:1: sources.stripe.ack_timeout: has no effect without `ack = \"processed\"`; remove it, or \
+             set that"
         ]
     );
 }
@@ -407,7 +410,9 @@ fn small_values_are_checked_too() {
     );
     assert_eq!(
         problems(&with_source(&STRIPE.replace("[\"app\"]", "[\"app\", \"app\"]"))),
-        ["hapax.toml:4:22: sources.stripe.deliver_to.1: `app` is listed twice; an event goes there once"]
+        [
+            "hapax.toml:4:22: sources.stripe.deliver_to.1: `app` is listed twice; each event is delivered there once"
+        ]
     );
 }
 
@@ -442,7 +447,8 @@ fn a_source_says_what_a_known_body_under_another_id_is() {
     assert_eq!(
         stripe_with("same_body = \"hold\""),
         [
-            "hapax.toml:5:1: sources.stripe.same_body: the signature of this sender covers the event id, so nobody can send its body under another; remove it"
+            "hapax.toml:5:1: sources.stripe.same_body: the provider's signature covers the event id, so its body \
+             cannot be sent under another id; remove it"
         ]
     );
     let none = problems(&with_source(&format!(

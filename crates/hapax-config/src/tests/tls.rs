@@ -54,7 +54,7 @@ fn a_trusted_proxy_is_a_network() {
         panic!("{found:?}")
     };
     assert!(
-        name.contains("server.trusted_proxies.1") && name.contains("not a range of addresses"),
+        name.contains("server.trusted_proxies.1") && name.contains("not an address range"),
         "{name}"
     );
     assert!(bits.contains("\"10.0.0.0/8\""), "{bits}");
@@ -70,8 +70,8 @@ fn allow_from(provider: &str, list: &str) -> Vec<String> {
 fn an_allow_list_names_networks_or_those_of_the_provider() {
     assert_eq!(allow_from("stripe", "[\"provider\", \"2001:db8::/32\"]"), [""; 0]);
     for (provider, list, words) in [
-        ("stripe", "[]", "would refuse everybody"),
-        ("stripe", "[\"stripe\"]", "not a range of addresses"),
+        ("stripe", "[]", "would refuse every request"),
+        ("stripe", "[\"stripe\"]", "not an address range"),
         ("shopify", "[\"provider\"]", "Shopify publishes no stable list"),
     ] {
         let found = allow_from(provider, list).join("\n");

@@ -94,7 +94,7 @@ fn what_cannot_be_used_is_refused_without_its_secrets() {
         (
             "[traces]\nheaders = { \"a b\" = \"hunter2\" }",
             &[],
-            "cannot be sent",
+            "not a valid HTTP header",
         ),
         ("[traces]\nheaders = { a = 1 }", &[], "traces.headers.a"),
         ("[traces]\ntimeout = \"2h\"", &[], "traces.timeout"),

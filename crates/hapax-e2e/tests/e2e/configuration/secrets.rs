@@ -82,7 +82,7 @@ async fn a_secret_that_a_command_prints_is_refreshed_and_outlives_the_command() 
     until_accepted(&service, "whsec_second", "evt_2").await;
 
     std::fs::remove_file(&value).unwrap();
-    until_logged(&service, "its last value stays in use").await;
+    until_logged(&service, "its previous value stays in use").await;
     service
         .deliver_twice(&sender("whsec_second").event("evt_3"))
         .await;
@@ -105,7 +105,7 @@ async fn a_command_that_gives_no_secret_is_named_when_the_service_starts() {
         ),
         ("exec:false", "`false` failed (exit status: 1)"),
         ("exec:true", "the secret from exec:true is empty"),
-        ("exec:echo $SECRET", "no shell runs it"),
+        ("exec:echo $SECRET", "it is not run by a shell"),
     ] {
         let refused = stripe(reference).refusal().await;
         refused.assert_code(3);

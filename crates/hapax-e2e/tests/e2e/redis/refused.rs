@@ -118,5 +118,5 @@ async fn the_check_of_the_configuration_refuses_order_on_a_cluster() {
     setup.write();
     let found = run(setup.path(), &["config", "check"]).await;
     assert_ne!(found.code, Some(0), "{found:#?}");
-    assert!(found.stderr.contains("cannot promise an order"), "{found:#?}");
+    assert!(found.stderr.contains("cannot guarantee an order"), "{found:#?}");
 }
