@@ -30,13 +30,13 @@ pub(crate) enum Next {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     /// It does not begin like an HTTP/1 answer.
-    #[error("the server did not answer in HTTP/1.1")]
+    #[error("the response is not HTTP/1.1")]
     NotHttp,
     /// The head does not end within the limit.
-    #[error("the head of the answer is longer than {HEAD_BYTES_MAX} bytes")]
+    #[error("the response head is longer than {HEAD_BYTES_MAX} bytes")]
     HeadTooLong,
     /// It does not state its length.
-    #[error("the answer has no content-length, and only such answers are read here")]
+    #[error("the response has no content-length, which this client requires")]
     NoLength,
 }
 

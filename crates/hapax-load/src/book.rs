@@ -48,7 +48,7 @@ impl Book {
         };
         book.run(&format!("create table {} (event text not null)", book.table))
             .await
-            .context("the table of effects could not be made")?;
+            .context("the table of effects could not be created")?;
         Ok(book)
     }
 

@@ -35,7 +35,7 @@ impl Server {
         let mut line = String::new();
         tokio::time::timeout(START_LIMIT, BufReader::new(stdout).read_line(&mut line))
             .await
-            .with_context(|| format!("`hapax {verb}` did not say where it listens"))??;
+            .with_context(|| format!("`hapax {verb}` did not print its address"))??;
         let address = line.trim().parse();
         let address = address.with_context(|| format!("`hapax {verb}` ended without an address"))?;
         Ok(Self {

@@ -78,7 +78,7 @@ pub async fn run(prepared: Prepared, plan: &Plan) -> anyhow::Result<Report> {
     });
     let last = ended
         .await
-        .context("some answers never came: the server hangs")??;
+        .context("some responses never arrived: the server hangs")??;
     let tally = shared.tally.lock();
     Ok(tally.report(connections, last.duration_since(started), started_at_us))
 }

@@ -27,16 +27,16 @@ pub(crate) enum Broken {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The server closed it before its answer was complete.
-    #[error("the server closed the connection before it had answered")]
+    #[error("the server closed the connection without a response")]
     Closed,
     /// The bytes received are not an answer.
     #[error("{0}")]
     Malformed(#[from] Malformed),
     /// The answer is larger than any expected one.
-    #[error("the answer is larger than {ANSWER_BYTES_MAX} bytes")]
+    #[error("the response is larger than {ANSWER_BYTES_MAX} bytes")]
     TooLarge,
     /// There was no answer in time.
-    #[error("no answer within {0:?}")]
+    #[error("no response within {0:?}")]
     Late(Duration),
 }
 

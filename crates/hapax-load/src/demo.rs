@@ -152,7 +152,7 @@ pub(super) async fn drained(site: &Site) -> anyhow::Result<()> {
         }
         tokio::time::sleep(DRAINED_EVERY).await;
     }
-    anyhow::bail!("the service still has unfinished work after {DELIVERED_LIMIT:?}")
+    anyhow::bail!("the service still has unfinished deliveries after {DELIVERED_LIMIT:?}")
 }
 
 /// Unfinished deliveries according to `/api/v1/stats`.

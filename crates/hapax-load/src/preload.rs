@@ -25,7 +25,7 @@ const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 /// Adds `count` events to an open store, each with a queued delivery to `destination`.
 pub(crate) async fn enqueue(store: &dyn Store, destination: &str, count: u64) -> anyhow::Result<()> {
     let progress = Progress::new(count);
-    progress.say(format!("writing {count} deliveries that wait"));
+    progress.say(format!("writing {count} pending deliveries"));
     write(store, "bench", Some(destination), count, &progress).await
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn fill(path: &Path, source: &str, count: u64) -> anyhow::Resul
     let mut options = Options::new(Arc::new(SystemClock::default()));
     options.batch_items_max = BATCH as usize;
     let store = SqliteStore::open(path, options)
-        .with_context(|| format!("the store {} could not be made", path.display()))?;
+        .with_context(|| format!("the store {} could not be created", path.display()))?;
     let progress = Progress::new(count);
     progress.say(format!("writing {count} ledger entries"));
     write(&store, source, None, count, &progress).await?;

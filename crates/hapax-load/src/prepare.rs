@@ -174,7 +174,7 @@ fn sign(signer: &Signer, timestamp: i64, body: &[u8]) -> anyhow::Result<[u8; SIG
         .unwrap_or_default();
     let (_, digits) = value
         .split_once(SIGNATURE_LABEL)
-        .context("the signer made no v1 signature")?;
+        .context("the signer returned no v1 signature")?;
     let mut signature = [0; SIGNATURE_BYTES];
     hex::decode_to_slice(digits, &mut signature).context("the signature is not 32 bytes of hex")?;
     Ok(signature)

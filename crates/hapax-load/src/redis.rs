@@ -47,7 +47,7 @@ impl Redis {
                 .arg("NODES")
                 .query_async(&mut first)
                 .await
-                .context("the server does not name the nodes of its cluster")?;
+                .context("the server does not list the nodes of its cluster")?;
             let mut masters = Vec::new();
             for node in redis_url::masters(&nodes) {
                 masters.push(open(&place.node(&node)).await?);
@@ -103,7 +103,7 @@ impl Redis {
         while self.look_at_memory().await?.1 {
             anyhow::ensure!(
                 started.elapsed() < CALM_LIMIT,
-                "Redis was busy behind the scenes for {CALM_LIMIT:?}; is somebody else using it?"
+                "Redis had background work for {CALM_LIMIT:?}; is someone else using it?"
             );
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -125,7 +125,7 @@ impl Redis {
             }
             anyhow::ensure!(
                 started.elapsed() < CALM_LIMIT,
-                "the memory of Redis did not stop changing within {CALM_LIMIT:?}; is somebody else using it?"
+                "the memory of Redis did not stop changing within {CALM_LIMIT:?}; is someone else using it?"
             );
             tokio::time::sleep(LOOK_EVERY).await;
         }

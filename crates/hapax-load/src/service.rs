@@ -190,7 +190,7 @@ impl Service {
     pub async fn end(self) -> anyhow::Result<()> {
         tokio::time::timeout(STOP_LIMIT, self.kill())
             .await
-            .context("the service does not end")?
+            .context("the service does not stop")?
     }
 }
 

@@ -98,10 +98,10 @@ fn is_large(workspace: &Workspace) -> bool {
 
 fn sample(service: &Service) -> anyhow::Result<Sample> {
     let pid = service.pid().context("the service has no process id")?;
-    let memory = Memory::of(pid).context("the system does not tell how much memory a process takes")?;
+    let memory = Memory::of(pid).context("the system does not report the memory of a process")?;
     Ok(Sample {
         anonymous_kib: memory.anonymous_kib,
         descriptors: Memory::descriptors_of(pid)
-            .context("the system does not tell what a process has open")?,
+            .context("the system does not report the open files of a process")?,
     })
 }

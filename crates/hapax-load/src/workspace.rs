@@ -33,7 +33,7 @@ impl Workspace {
         let folder = tempfile::Builder::new()
             .prefix("hapax-")
             .tempdir_in(parent)
-            .with_context(|| format!("no folder could be made in {}", parent.display()))?;
+            .with_context(|| format!("no folder could be created in {}", parent.display()))?;
         let folder = match afterwards {
             Afterwards::Remove => Folder::Temporary(folder),
             Afterwards::Keep => Folder::Kept(folder.keep()),

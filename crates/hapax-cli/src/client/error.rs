@@ -14,7 +14,8 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 pub enum Error {
     /// Nothing listens at the URL.
     #[error(
-        "cannot connect to the admin API at {url}; is `hapax serve` running there, and with TLS as that URL says? (--admin or HAPAX_ADMIN_URL names another address, --cacert the authority of its certificate)"
+        "cannot connect to the admin API at {url}; is `hapax serve` running there, and with TLS as that URL says? (set \
+         another address with --admin or HAPAX_ADMIN_URL, and the certificate authority with --cacert)"
     )]
     Connect {
         url: String,
@@ -23,14 +24,15 @@ pub enum Error {
     },
     /// The connection broke during the exchange.
     #[error(
-        "the connection to {url} broke before the answer was complete; ask again, and look at the service's log if it goes on"
+        "the connection to {url} closed before the response was complete; retry, and check the service's log if it \
+         happens again"
     )]
     Broken {
         url: String,
         #[source]
         source: Source,
     },
-    #[error("{url} did not answer within {seconds} s; look at the service's log, and at `hapax doctor`")]
+    #[error("{url} did not answer within {seconds} s; check the service's log, and run `hapax doctor`")]
     Timeout { url: String, seconds: u64 },
     /// The token is missing or wrong.
     #[error(
@@ -57,16 +59,17 @@ pub enum Error {
     },
     /// Something answered, and it is not Hapax.
     #[error(
-        "what answers at {url} is not this version of Hapax: {message}; --admin or HAPAX_ADMIN_URL names another address"
+        "the server at {url} is not this version of Hapax: {message}; set another address with --admin or \
+         HAPAX_ADMIN_URL"
     )]
     Unexpected { url: String, message: String },
     /// The token contains characters that an HTTP header cannot carry.
     #[error(
-        "the token contains characters that an HTTP header cannot carry; check HAPAX_ADMIN_TOKEN for a line end"
+        "the token contains characters that are not allowed in an HTTP header; check HAPAX_ADMIN_TOKEN for a line break"
     )]
     TokenUnusable,
     /// The request could not be made.
-    #[error("the request cannot be made: {message}")]
+    #[error("the request cannot be built: {message}")]
     Setup { message: String },
 }
 

@@ -26,7 +26,7 @@ pub trait Page: Default + DeserializeOwned {
     fn note_more(&self) {
         if let Some(next) = self.next() {
             output::note(format_args!(
-                "there are more: --cursor {next}, or a larger --limit"
+                "there are more results: use --cursor {next} or a larger --limit"
             ));
         }
     }

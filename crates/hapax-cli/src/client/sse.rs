@@ -38,7 +38,7 @@ impl Messages {
                 return Ok(Some(message));
             }
             if self.parser.pending.len() > MESSAGE_BYTES_MAX {
-                let message = format!("a message of the stream is over {MESSAGE_BYTES_MAX} bytes");
+                let message = format!("a message of the stream is larger than {MESSAGE_BYTES_MAX} bytes");
                 return Err(Error::Unexpected {
                     url: self.url.clone(),
                     message,

@@ -71,7 +71,9 @@ impl Target {
             .authority()
             .is_none_or(|authority| authority.as_str().contains('@'))
         {
-            return Err(wrong("holds a user name; the token goes into HAPAX_ADMIN_TOKEN"));
+            return Err(wrong(
+                "contains a user name; put the token into HAPAX_ADMIN_TOKEN",
+            ));
         }
         Ok(Self {
             base: url.trim_end_matches('/').to_owned(),

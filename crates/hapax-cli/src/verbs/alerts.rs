@@ -100,7 +100,7 @@ async fn test(client: &Client, args: &TestArgs, globals: &Globals) -> Result<(),
     } else if view.results.is_empty() {
         output::note("no alert receiver is configured; add [alerts.receivers.NAME] to hapax.toml");
     } else {
-        let mut table = Table::new(["receiver", "kind", "result", "took"]);
+        let mut table = Table::new(["receiver", "kind", "result", "duration"]);
         for one in &view.results {
             let result = one.problem.clone().unwrap_or_else(|| "delivered".to_owned());
             let took = format!("{} ms", one.took_ms);

@@ -34,7 +34,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<(), CliError> {
     if !args.address.ip().is_loopback() {
         return Err(CliError::usage(format!(
-            "{} is not on this machine; an attack is only run against a service of one's own, on a loopback address",
+            "{} is not on this machine; an attack may only target your own service on a loopback address",
             args.address
         )));
     }

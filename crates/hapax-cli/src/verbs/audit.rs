@@ -66,7 +66,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         return Ok(output::json(&page)?);
     }
     if page.audit.is_empty() {
-        output::note("nobody has changed anything yet");
+        output::note("no changes were made yet");
         return Ok(());
     }
     let reader = Reader::of_stdout();
@@ -99,8 +99,8 @@ async fn verify(client: &Client, args: &VerifyArgs, globals: &Globals) -> Result
     match found.broken {
         None => Ok(()),
         Some(broken) => Err(CliError::problem_found(format!(
-            "the audit trail is broken at entry {}: {}. Entries before it are intact. Compare with a backup of the store and \
-             with the log, and find out who can write to the store",
+            "the audit trail is broken at entry {}: {}. Entries before it are intact. Compare the trail with a backup \
+             of the store and with the log, and find out who can write to the store",
             broken.seq, broken.why
         ))),
     }
@@ -113,7 +113,10 @@ fn text(found: &AuditVerifiedView) -> String {
         Some(broken) => format!("broken at entry {}: {}", broken.seq, broken.why),
     }];
     if found.deleted > 0 {
-        lines.push(format!("retention has deleted all up to entry {}", found.deleted));
+        lines.push(format!(
+            "retention has deleted all entries up to {}",
+            found.deleted
+        ));
     }
     if found.before > 0 {
         lines.push(format!(
@@ -123,7 +126,7 @@ fn text(found: &AuditVerifiedView) -> String {
     }
     if found.unchained > 0 {
         lines.push(format!(
-            "not proven: {} outside the chain, written by an earlier version during an upgrade, or by a stranger",
+            "not proven: {} outside the chain, written by an earlier version during an upgrade or by an intruder",
             entries(found.unchained)
         ));
     }
@@ -154,8 +157,8 @@ mod tests {
         };
         insta::assert_snapshot!(text(&found), @r"
         broken at entry 5: it is missing
-        retention has deleted all up to entry 2
-        not proven: 1 entry outside the chain, written by an earlier version during an upgrade, or by a stranger
+        retention has deleted all entries up to 2
+        not proven: 1 entry outside the chain, written by an earlier version during an upgrade or by an intruder
         head 7:00ff
         ");
     }

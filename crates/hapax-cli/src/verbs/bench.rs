@@ -34,10 +34,7 @@ Examples:
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick
   hapax bench --store redis://localhost/0?prefix=bench --quick")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line, and clap keeps them apart"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a command-line flag")]
 pub struct Args {
     /// Store to measure. It must be new: a file that does not exist, a database without Hapax tables, or a Redis
     /// without keys under its prefix [default: a new SQLite file for each round]
@@ -191,7 +188,8 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
     let folder = args.dir.unwrap_or_else(workspace::disk_folder);
     if workspace::is_in_memory(&folder) {
         return Err(CliError::usage(format!(
-            "{} is in memory, where a flush costs nothing and a figure means nothing; name a folder on a disk with --dir",
+            "{} is in memory, where a flush costs nothing and results are meaningless; choose a folder on a disk with \
+             --dir",
             folder.display()
         )));
     }
@@ -240,7 +238,7 @@ async fn refuse_used(store: Option<&StoreUrl>) -> Result<(), CliError> {
     };
     match store {
         Some(store) if used => Err(CliError::usage(format!(
-            "{store} is in use; the benchmark fills its store with events, so name one that is new"
+            "{store} is in use; the benchmark fills its store with events, so use an empty one"
         ))),
         Some(_) | None => Ok(()),
     }

@@ -30,7 +30,10 @@ pub enum Command {
 pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     let environment = Environment::beside(&globals.config);
     if let Some(dotenv) = environment.as_ref().ok().and_then(Environment::dotenv) {
-        output::note(format_args!("variables are also read from {}", dotenv.display()));
+        output::note(format_args!(
+            "environment variables are also read from {}",
+            dotenv.display()
+        ));
     }
     let loaded = environment.and_then(|environment| config::load(&globals.config, &environment, &[]));
     if let (Command::Check, true, Err(ConfigError::Invalid { problems, .. })) =

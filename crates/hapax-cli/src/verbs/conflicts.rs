@@ -117,7 +117,7 @@ async fn diff(client: &Client, args: &BodyArgs, globals: &Globals) -> Result<(),
     }
     output::line(text(&view))?;
     if view.is_cut {
-        output::note("the comparison was cut at its limit: `hapax conflicts payload` writes the whole body");
+        output::note("the comparison was truncated: `hapax conflicts payload` writes the complete body");
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn text(view: &DiffView) -> String {
         readable::size(view.other_bytes)
     );
     match view.kind {
-        DiffKind::Binary => format!("{sizes}\nat least one is not text, so they are not compared"),
+        DiffKind::Binary => format!("{sizes}\nat least one of them is not text, so they cannot be compared"),
         DiffKind::Json | DiffKind::Text => {
             let lines = view.lines.iter().map(|line| {
                 let mark = match line.side {

@@ -92,10 +92,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         Command::Discard(args) => {
             let changed = dispose(&client, "discard", &args, globals).await?;
             if changed > 0 && !globals.json {
-                output::note(format_args!(
-                    "`hapax dead restore {}` takes it back",
-                    again(&args)
-                ));
+                output::note(format_args!("`hapax dead restore {}` undoes this", again(&args)));
             }
             Ok(())
         }
@@ -110,9 +107,9 @@ async fn list(client: &Client, args: &ListArgs, globals: &Globals) -> Result<(),
     }
     if page.deliveries.is_empty() {
         output::note(if args.discarded {
-            "nothing is discarded"
+            "there are no discarded deliveries"
         } else {
-            "nothing is dead"
+            "there are no dead letters"
         });
         return Ok(());
     }

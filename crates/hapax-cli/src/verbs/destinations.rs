@@ -30,15 +30,7 @@ pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
         output::note("no destination is configured: add [destinations.NAME] to hapax.toml");
         return Ok(());
     }
-    let mut table = Table::new([
-        "destination",
-        "id",
-        "kind",
-        "target",
-        "running",
-        "at most",
-        "state",
-    ]);
+    let mut table = Table::new(["destination", "id", "kind", "target", "running", "limit", "state"]);
     for destination in &view.destinations {
         let dash = || "-".to_owned();
         table.row([

@@ -15,6 +15,7 @@ use hapax_config::{self as config, Config, Environment};
 use hapax_server::signals::{Signal, Signals};
 use hapax_server::{Server, StartError, Tuning};
 use hapax_telemetry::logging;
+use hapax_terminal::output;
 
 /// Try Hapax without any configuration, on this machine only.
 ///
@@ -52,7 +53,10 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     logging::start(&Environment::of_process(), logging::DEV_FILTER)?;
     let environment = Environment::beside(&globals.config)?;
     if let Some(dotenv) = environment.dotenv() {
-        hapax_terminal::output::note(format_args!("variables are also read from {}", dotenv.display()));
+        output::note(format_args!(
+            "environment variables are also read from {}",
+            dotenv.display()
+        ));
     }
     let folder = Folder::open(&args.dir, &environment)?;
     let config = configuration(&args, &folder)?;
@@ -65,7 +69,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         tokio::select! {
             notice = tail.recv() => match notice {
                 Ok(notice) => print(&notice, globals)?,
-                Err(RecvError::Lagged(missed)) => hapax_terminal::output::note(format_args!("{missed} lines left out")),
+                Err(RecvError::Lagged(missed)) => output::note(format_args!("{missed} lines were omitted")),
                 Err(RecvError::Closed) => break,
             },
             signal = signals.next() => match signal {
@@ -74,7 +78,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
             },
         }
     }
-    hapax_terminal::output::note("stopping; what was accepted is kept");
+    output::note("stopping; accepted events are kept");
     tokio::select! {
         () = server.stop() => {}
         () = signals.second_stop() => {}
@@ -113,14 +117,16 @@ fn explained(error: StartError) -> CliError {
     let is_port = matches!(error, StartError::Bind(_));
     let error = anyhow::Error::new(error);
     if is_port {
-        return CliError::failed(format!("{error:#}; `--port` and `--admin-port` choose others"));
+        return CliError::failed(format!(
+            "{error:#}; choose others with `--port` and `--admin-port`"
+        ));
     }
     error.into()
 }
 
 fn print(notice: &Notice, globals: &Globals) -> Result<(), CliError> {
     if globals.json {
-        return Ok(hapax_terminal::output::json_line(notice)?);
+        return Ok(output::json_line(notice)?);
     }
     let event_type = notice.event_type.as_deref().unwrap_or("-");
     let line = format!(
@@ -131,5 +137,5 @@ fn print(notice: &Notice, globals: &Globals) -> Result<(), CliError> {
         event_type,
         notice.event_id
     );
-    Ok(hapax_terminal::output::line(line)?)
+    Ok(output::line(line)?)
 }

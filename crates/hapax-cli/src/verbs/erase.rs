@@ -46,7 +46,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     if done.unfinished > 0 && !args.yes {
         let left = counted(done.unfinished, "event has", "events have");
         if is_confirmed(&format!(
-            "{left} unfinished deliveries. Discard those, and erase?"
+            "{left} unfinished deliveries. Discard them and erase the events?"
         ))? {
             let rest = erase(&client, &query, true).await?;
             done.erased += rest.erased;
@@ -79,7 +79,7 @@ async fn erase(client: &Client, query: &str, discard_unfinished: bool) -> Result
 async fn confirm(client: &Client, query: &str, discard: bool) -> Result<(), CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(CliError::usage(
-            "erasing cannot be undone, and there is no terminal to ask on: add `--yes`",
+            "erasing cannot be undone, and there is no terminal for a confirmation: add `--yes`",
         ));
     }
     let path = format!("events?limit=200&q={}", hapax_api::path::segment(query));
@@ -91,7 +91,7 @@ async fn confirm(client: &Client, query: &str, discard: bool) -> Result<(), CliE
     } else {
         ""
     };
-    if is_confirmed(&format!("Erase {more}{events} for good{work}?"))? {
+    if is_confirmed(&format!("Erase {more}{events} permanently{work}?"))? {
         Ok(())
     } else {
         Err(CliError::failed("not confirmed: nothing was erased"))
@@ -123,14 +123,14 @@ fn report(done: &ErasureView, globals: &Globals) -> Result<(), CliError> {
     }
     if done.unfinished > 0 {
         output::note(format_args!(
-            "not erased: {} with unfinished deliveries. Wait until they are done, or add `--discard-unfinished`",
+            "not erased: {} with unfinished deliveries. Wait until these finish, or add `--discard-unfinished`",
             counted(done.unfinished, "event", "events")
         ));
         return Err(CliError::silent(Exit::Failed));
     }
     match done.coverage {
         CoverageView::Newest { is_cut: true, .. } => Err(CliError::failed(
-            "not every event was looked at: run it for one part of the time after another, with `--since` and `--until`",
+            "not every event was searched; run it for smaller time ranges with `--since` and `--until`",
         )),
         CoverageView::Newest { .. } | CoverageView::Everything | CoverageView::Indexed { .. } => Ok(()),
     }

@@ -33,7 +33,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         output::json(&forgotten)?;
     } else {
         output::note(format_args!(
-            "forgotten: the next `{}` from {} is new, as generation {}",
+            "forgotten: the next event `{}` from {} is accepted as new, with generation {}",
             forgotten.event_id, forgotten.source, forgotten.next_generation
         ));
     }

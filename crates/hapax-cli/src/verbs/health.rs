@@ -54,10 +54,10 @@ fn reason(view: &ReadyView) -> Option<String> {
     }
     let store = &view.checks.store;
     Some(match (view.phase, &store.message) {
-        (Phase::Starting, _) => "the service is starting; ask again in a moment".to_owned(),
-        (Phase::Stopping, _) => "the service is stopping and takes nothing new".to_owned(),
+        (Phase::Starting, _) => "the service is starting; try again in a moment".to_owned(),
+        (Phase::Stopping, _) => "the service is stopping and accepts no new requests".to_owned(),
         (Phase::Serving, Some(message)) => format!("the store cannot write: {message}"),
-        (Phase::Serving, None) => "the service says that it is not ready, and not why".to_owned(),
+        (Phase::Serving, None) => "the service reports that it is not ready, without a reason".to_owned(),
     })
 }
 

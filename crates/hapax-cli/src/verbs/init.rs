@@ -50,7 +50,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     }
     let mut file = options.open(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => CliError::failed(format!(
-            "{} is there already; `--force` overwrites it, `--config FILE` names another",
+            "{} already exists; `--force` overwrites it, and `--config FILE` writes another file",
             path.display()
         )),
         _ => anyhow::Error::new(error)
@@ -67,7 +67,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
             provider.title
         ));
     }
-    output::note("Then: `hapax config check`, and `hapax serve`.");
+    output::note("Then run `hapax config check` and `hapax serve`.");
     Ok(())
 }
 
@@ -77,7 +77,7 @@ fn known(name: &str) -> Result<&'static Provider, CliError> {
         let meant = config::nearest(name, names)
             .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
         CliError::not_found(format!(
-            "`{name}` is not in the catalogue; `hapax providers` lists what is{meant}"
+            "`{name}` is not in the catalogue; `hapax providers` lists the known ones{meant}"
         ))
     })
 }
@@ -146,7 +146,7 @@ fn text(providers: &[&Provider]) -> String {
             "\n# {title}. Give it the URL of this machine, ending in /in/{name}.\n\
              [sources.{name}]\n\
              provider = \"{name}\"\n\
-             {unused}secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
+             {unused}secrets = [\"env:{variable}\"]    # add a second one to rotate; any may match\n\
              {options}deliver_to = [\"app\"]\n\
              {windows}"
         );
@@ -167,8 +167,8 @@ fn with_defaults(template: &str, table: &keys::Table) -> String {
 }
 
 const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
-# `hapax config check` checks this file, `hapax config show` shows what holds.
-# Secrets are "env:NAME", "file:PATH", "exec:COMMAND" or the text itself.
+# `hapax config check` checks this file, `hapax config show` shows the effective values.
+# Secrets are "env:NAME", "file:PATH", "exec:COMMAND" or the secret itself.
 
 [server]
 {listen}              # webhooks: POST /in/<source>
@@ -183,13 +183,13 @@ const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
 "#;
 
 const SOURCE_EXAMPLE: &str = r#"
-# Who sends. `hapax providers` lists the presets.
+# Sources. `hapax providers` lists the known providers.
 # [sources.stripe]
 # provider = "stripe"
 # secrets = ["env:STRIPE_WEBHOOK_SECRET"]
 # deliver_to = ["app"]
 
-# A sender without a preset: say how it proves itself, and where its ids are. `scheme` is a signature (hmac-sha256,
+# A provider that is not in the catalogue: how it signs, and where its ids are. `scheme` is a signature (hmac-sha256,
 # hmac-sha512, hmac-sha1, ed25519, ecdsa-p256), a signed token (jwt), or a shared secret (token, basic).
 # [sources.inhouse]
 # verify = { scheme = "hmac-sha256", header = "x-signature", signed = "{body}" }
@@ -205,7 +205,7 @@ const WINDOWS: &str = "\
 ";
 
 const TAIL: &str = r#"
-# Who receives. 2xx means done; anything else is tried again.
+# Destinations. 2xx means success; anything else is retried.
 [destinations.app]
 kind = "http"
 url = "http://127.0.0.1:3000/webhooks"
@@ -218,7 +218,7 @@ url = "http://127.0.0.1:3000/webhooks"
 "#;
 
 const SQL_EXAMPLE: &str = r#"
-# Exactly once without code: your statements, and the mark that they ran, in one transaction of your database.
+# Exactly once without code: your statements, and the record that they ran, in one transaction of your database.
 # [destinations.ledger]
 # kind = "sql"
 # url = "env:APP_DATABASE_URL"         # postgres://user@host/database or sqlite:app.db
@@ -227,7 +227,7 @@ const SQL_EXAMPLE: &str = r#"
 "#;
 
 const ALERTS_EXAMPLE: &str = r#"
-# Who is told when something is wrong. Without it, `hapax alerts`, the dashboard and the log say so.
+# Alert receivers. Without one, alerts are shown by `hapax alerts`, the dashboard and the log.
 # [alerts]
 # {dead_letters}                     # fires above; `false` switches a rule off
 # [alerts.receivers.chat]

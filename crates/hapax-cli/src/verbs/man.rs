@@ -35,7 +35,10 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         }
         Some(folder) => {
             let written = write_pages(&command, folder)?;
-            output::note(format_args!("{written} pages written to {}", folder.display()));
+            output::note(format_args!(
+                "{written} pages were written to {}",
+                folder.display()
+            ));
         }
     }
     Ok(())

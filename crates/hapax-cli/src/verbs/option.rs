@@ -71,10 +71,10 @@ fn unknown(name: &str, specs: &[OptionSpec]) -> CliError {
     let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let hint = match (nearest(name, known.iter().copied()), known.as_slice()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
-        (None, []) => "it takes none".to_owned(),
+        (None, []) => "it has none".to_owned(),
         (None, known) => format!("it takes: {}", known.join(", ")),
     };
-    CliError::usage(format!("--option `{name}` is none of this provider; {hint}"))
+    CliError::usage(format!("this provider has no option `{name}`; {hint}"))
 }
 
 #[cfg(test)]

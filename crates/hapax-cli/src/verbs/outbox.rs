@@ -95,7 +95,7 @@ async fn retry(client: &Client, args: RetryArgs, globals: &Globals) -> Result<()
     if globals.json {
         output::json(&retried)?;
     } else {
-        output::note(format_args!("row {} of {name} is tried again", args.id));
+        output::note(format_args!("row {} of {name} will be retried", args.id));
     }
     Ok(())
 }
@@ -105,7 +105,7 @@ async fn only_one(client: &Client) -> Result<String, CliError> {
     match (view.outboxes.pop(), view.outboxes.is_empty()) {
         (Some(outbox), true) => Ok(outbox.name),
         (Some(_), false) => Err(CliError::usage(
-            "there are several outboxes: say which with --outbox NAME",
+            "there are several outboxes: choose one with --outbox NAME",
         )),
         (None, _) => Err(CliError::not_found("no outbox is configured")),
     }

@@ -59,7 +59,7 @@ fn table(reader: Reader) -> String {
         "provider",
         "scheme",
         "event id",
-        "delivers again for",
+        "retries for",
         "handshake",
         "confidence",
     ]);

@@ -36,7 +36,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         output::json(&opened)?;
     } else {
         output::note(format_args!(
-            "{} takes one secret until {}; create the webhook at the sender now",
+            "{} accepts one secret until {}; create the webhook at the provider now",
             opened.source, opened.open_until
         ));
     }

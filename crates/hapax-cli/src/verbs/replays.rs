@@ -75,7 +75,7 @@ async fn list(client: &Client, args: ListArgs, globals: &Globals) -> Result<(), 
         return Ok(output::json(&page)?);
     }
     if page.replays.is_empty() {
-        output::note("nothing was replayed in bulk yet");
+        output::note("there are no bulk replays yet");
         return Ok(());
     }
     output::line(table(&page.replays, Reader::of_stdout()))?;
@@ -88,7 +88,7 @@ fn table(jobs: &[ReplayJobView], reader: Reader) -> String {
         "id",
         "state",
         "events",
-        "put back",
+        "requeued",
         "unfinished",
         "skipped",
         "mode",

@@ -28,7 +28,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     if globals.json {
         output::json(&resumed)?;
     } else if resumed.was_paused {
-        output::note(format_args!("{} gets its deliveries again", args.destination));
+        output::note(format_args!("{} is no longer paused", args.destination));
     } else {
         output::note(format_args!("{} was not paused", args.destination));
     }

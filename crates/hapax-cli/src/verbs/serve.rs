@@ -18,8 +18,8 @@ Examples:
   hapax serve -c /etc/hapax.toml --listen 0.0.0.0:8080
 
 Every key of [server] and [store] can also come from the environment, such as HAPAX_SERVER__LISTEN
-and HAPAX_STORE__URL. Flags win over the environment, the environment over the file. A .env beside
-the configuration adds variables that the environment does not set.")]
+and HAPAX_STORE__URL. Flags override the environment, and the environment overrides the file. A .env
+file next to the configuration adds variables that the environment does not set.")]
 pub struct Args {
     /// Accept webhooks on this address; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]

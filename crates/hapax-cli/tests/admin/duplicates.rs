@@ -136,7 +136,7 @@ async fn the_largest_gap_of_all_processes_is_held_against_the_window() {
         (stripe["accepted"].as_u64(), stripe["duplicates"].as_u64()),
         (Some(11), Some(31))
     );
-    // The ledger does not know this id, so its count is reported as an upper bound.
+    // The ledger has no such id, so its count is reported as an upper bound.
     let id = stripe["redelivered"]
         .as_array()
         .unwrap()

@@ -151,7 +151,7 @@ async fn a_limited_token_gets_nothing_of_another_source_from_any_operation() {
     assert_eq!(
         refused,
         whole.map(str::to_owned).into(),
-        "what cannot be narrowed"
+        "requests that cannot be limited to sources"
     );
     for query in ["source:payments", "status:dead"] {
         let body = format!("{{\"query\":\"{query}\",\"discard_unfinished\":true}}");

@@ -138,7 +138,7 @@ async fn a_replay_by_id_says_what_was_refused() {
     let (code, stdout, _) = run(&site, &["replay", &dead, "--dry-run"]).await;
     assert_eq!((code, stdout), (0, format!("{dead}: dead, would be replayed\n")));
     let (code, stdout, stderr) = run(&site, &["replay", &dead, &done]).await;
-    assert_eq!((code, stdout), (1, format!("{dead}: 1 delivery put back\n")));
+    assert_eq!((code, stdout), (1, format!("{dead}: 1 delivery requeued\n")));
     assert!(stderr.contains("nothing_to_replay"), "{stderr}");
     let (code, _, stderr) = run(&site, &["replay", "01940000-0000-7000-8000-000000000001"]).await;
     assert_eq!(code, 4, "{stderr}");
@@ -160,7 +160,7 @@ async fn a_replay_by_filters_counts_first_and_reports_at_the_end() {
     let (code, stdout, stderr) = run(&site, &[&filters[..], &["--why", "fixed"]].concat()).await;
     assert_eq!(code, 0, "{stderr}");
     assert!(
-        stdout.contains("3 events, 3 deliveries put back, 0 refused"),
+        stdout.contains("3 events, 3 deliveries requeued, 0 events refused"),
         "{stdout}"
     );
     let (code, _, stderr) = run(&site, &["replay", "--source", "nobody"]).await;
@@ -185,7 +185,10 @@ async fn dead_letters_are_discarded_with_the_way_back() {
         stderr.contains("discarded 1 delivery") && stderr.contains(&format!("hapax dead restore {id}")),
         "{stderr}"
     );
-    assert_eq!(run(&site, &["dead", "list"]).await.2.trim(), "nothing is dead");
+    assert_eq!(
+        run(&site, &["dead", "list"]).await.2.trim(),
+        "there are no dead letters"
+    );
     let restored = json(&site, &["dead", "restore", "--all", "--destination", "billing"]).await;
     assert_eq!(restored["changed"], 1);
 }

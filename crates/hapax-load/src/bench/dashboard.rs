@@ -69,7 +69,7 @@ pub async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
     let pages = pages::measure(&site, &landmarks).await?;
     let pid = service.pid().context("the service has no process id")?;
     let tail = tail::measure(&site, pid, &secret, plan).await?;
-    service.end().await.context("the service did not end")?;
+    service.end().await.context("the service did not stop")?;
     Ok(Results {
         machine,
         events,

@@ -94,7 +94,7 @@ impl Plan {
 }
 
 /// A report is made to be shared, and a URL may contain a password.
-#[expect(clippy::ref_option, reason = "serde hands a field over in this form")]
+#[expect(clippy::ref_option, reason = "serde passes a field in this form")]
 fn without_password<S: Serializer>(store: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     let url = store.as_ref().and_then(|url| url.parse::<StoreUrl>().ok());
     url.map(|url| url.to_string()).serialize(serializer)

@@ -95,7 +95,7 @@ async fn purge(store: &dyn Store, now: Timestamp, entries: u64) -> anyhow::Resul
     let mut purged = 0;
     loop {
         let step = store.purge(order.clone()).await.context("a purge failed")?;
-        anyhow::ensure!(step.ledger == 0, "a ledger entry expired before its time");
+        anyhow::ensure!(step.ledger == 0, "a ledger entry expired too early");
         purged += step.events;
         progress.set(purged);
         if !step.more {

@@ -261,7 +261,7 @@ async fn load(
     let sampling = sample(counted, started, time_limit);
     let (ended, ()) = tokio::join!(join_all(senders), sampling);
     for sender in ended {
-        sender.context("a sender ended early")?;
+        sender.context("a client ended early")?;
     }
     let report = tally.lock().report(CONNECTIONS, started.elapsed(), 0);
     Ok(report)

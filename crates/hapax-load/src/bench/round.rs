@@ -98,7 +98,7 @@ pub(super) async fn run(
 
     let seed = fastrand::u64(..);
     let label = format!("round {}", number + 1);
-    progress.say(format!("{label}: first copies for the duplicates"));
+    progress.say(format!("{label}: first deliveries of the duplicates"));
     let first = loads.first_copies(site.ingest(), seed).await?;
     round.note("first copies", &first, first.counts.accepted);
     progress.step();

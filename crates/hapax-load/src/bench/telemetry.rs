@@ -220,7 +220,7 @@ async fn until_an_alert_fails(site: &Site) -> anyhow::Result<()> {
     };
     tokio::time::timeout(ALERT_LIMIT, fails)
         .await
-        .context("no alert fired, though its rule was broken")?
+        .context("no alert fired, although its threshold was exceeded")?
 }
 
 async fn metrics(site: &Site) -> anyhow::Result<String> {

@@ -146,7 +146,7 @@ pub fn print(proof: &Proof) -> io::Result<()> {
     )?;
     let swallowed = match proof.first_answer_lost {
         0 => String::new(),
-        count => format!("of these, {count} whose first answer the crash swallowed"),
+        count => format!("of these, {count} whose first response was lost in the crash"),
     };
     row("accepted", proof.accepted, swallowed)?;
     row(
@@ -162,12 +162,12 @@ pub fn print(proof: &Proof) -> io::Result<()> {
     row(
         "effects",
         proof.effects,
-        "applied by the sink, once for each Idempotency-Key".to_owned(),
+        "applied by the sink, once per Idempotency-Key".to_owned(),
     )?;
     row(
         "sql effects",
         proof.sql_effects,
-        "written by a sql destination, to a table that would take each twice".to_owned(),
+        "written by a sql destination, to a table without a unique key".to_owned(),
     )?;
     row("lost", proof.lost, String::new())?;
     row("doubled", proof.doubled, String::new())?;
@@ -176,10 +176,10 @@ pub fn print(proof: &Proof) -> io::Result<()> {
             proof.events_with_several_keys,
             "events reached the sink under more than one key",
         ),
-        (proof.accepted_twice, "events were called new more than once"),
+        (proof.accepted_twice, "events were accepted as new more than once"),
         (
             proof.unexpected_answers,
-            "deliveries were refused, not answered, or answered oddly",
+            "deliveries were refused, not answered, or answered unexpectedly",
         ),
         (proof.sent - proof.accepted, "events were never accepted"),
     ] {
@@ -200,16 +200,17 @@ pub fn explain(proof: &Proof, afterwards: Afterwards) {
     let folder = proof.folder.display();
     match afterwards {
         Afterwards::Remove => output::note(
-            "\nTo check it yourself, run it again with --keep: it then leaves the store, the sink's record and these commands.",
+            "\nTo check it yourself, run it again with --keep: it then keeps the store and the sink's record, and \
+             prints the commands.",
         ),
         Afterwards::Keep => output::note(format_args!(
-            "\nCheck it yourself; the first three print {sent}, and the last two nothing:\n  \
+            "\nCheck it yourself; the first three commands print {sent}, and the last two print nothing:\n  \
              cut -f1 {folder}/{EFFECTS_FILE} | sort -u | wc -l\n  \
              sqlite3 {folder}/{STORE_FILE} 'select count(*) from ledger'\n  \
              {lines}\n  \
              cut -f1 {folder}/{EFFECTS_FILE} | sort | uniq -d\n  \
              {twice}\n\
-             Look at the store with the service itself:\n  \
+             View the store with the service itself:\n  \
              hapax serve -c {folder}/hapax.toml &\n  \
              hapax stats -c {folder}/hapax.toml\n  \
              hapax events list -c {folder}/hapax.toml",

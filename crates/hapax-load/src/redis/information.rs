@@ -16,7 +16,7 @@ pub(super) struct Information(String);
 impl Information {
     pub(super) async fn of(server: &mut MultiplexedConnection) -> anyhow::Result<Self> {
         let text = redis::cmd("INFO").query_async(server).await;
-        text.map(Self).context("the server does not say how it is")
+        text.map(Self).context("the server does not report its state")
     }
 
     /// A field as written.
@@ -30,7 +30,7 @@ impl Information {
     pub(super) fn number(&self, name: &str) -> anyhow::Result<u64> {
         let text = self
             .field(name)
-            .with_context(|| format!("the server does not say `{name}`"))?;
+            .with_context(|| format!("the server does not report `{name}`"))?;
         text.parse().with_context(|| format!("`{name}` is not a number"))
     }
 

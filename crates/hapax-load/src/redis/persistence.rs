@@ -54,13 +54,13 @@ impl Persistence {
     pub fn problem(&self) -> Option<String> {
         let why = match self.flush {
             Flush::EverySecond | Flush::Always => return None,
-            Flush::Unknown => "does not say whether it keeps an append-only file",
-            Flush::Never => "keeps no append-only file, so that a crash loses every event",
-            Flush::BySystem => "leaves it to the system when its append-only file reaches the disk",
+            Flush::Unknown => "does not report whether it keeps an append-only file",
+            Flush::Never => "keeps no append-only file, so a crash loses every event",
+            Flush::BySystem => "lets the system decide when its append-only file is flushed",
         };
         Some(format!(
-            "Redis {why}: these figures are not those of a store that is safe; \
-             set `appendonly yes` and `appendfsync everysec`, or use bench/with-redis"
+            "Redis {why}: these figures are not those of a durable store; set `appendonly yes` and `appendfsync \
+             everysec`, or use bench/with-redis"
         ))
     }
 }

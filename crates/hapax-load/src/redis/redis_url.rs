@@ -20,13 +20,13 @@ pub(super) struct RedisUrl {
 impl RedisUrl {
     /// Parses a URL. The error does not repeat it, because it may contain a password.
     pub(super) fn of(url: &str) -> anyhow::Result<Self> {
-        let (scheme, rest) = url.split_once("://").context("a store's URL has `://` in it")?;
+        let (scheme, rest) = url.split_once("://").context("the store's URL has no `://`")?;
         let (scheme, is_cluster) = match scheme {
             "redis" => ("redis", false),
             "rediss" => ("rediss", false),
             "redis-cluster" => ("redis", true),
             "rediss-cluster" => ("rediss", true),
-            _ => anyhow::bail!("this is not a URL of a Redis"),
+            _ => anyhow::bail!("this is not a Redis URL"),
         };
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (credentials, rest) = match rest.rfind('@') {

@@ -32,8 +32,8 @@ impl Fault {
 
     pub(super) fn label(self) -> &'static str {
         match self {
-            Self::None => "a sink that fails at times",
-            Self::Kill => "SIGKILL and a new start",
+            Self::None => "a sink that fails occasionally",
+            Self::Kill => "SIGKILL and a restart",
             Self::Stop => "SIGSTOP past the leases",
         }
     }

@@ -150,7 +150,7 @@ pub fn print(report: &Report) -> io::Result<()> {
             memory.0, memory.1, descriptors.0, descriptors.1
         ))?,
         (None, _) | (_, None) => output::line(format_args!(
-            "too short to say whether memory and descriptors grow: fewer than {SAMPLES_MIN} rounds of one process"
+            "too short to tell whether memory and descriptors grow: fewer than {SAMPLES_MIN} rounds of one process"
         ))?,
     }
     output::line(format_args!(

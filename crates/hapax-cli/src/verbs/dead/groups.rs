@@ -13,7 +13,7 @@ pub(super) async fn run(client: &Client, globals: &Globals) -> Result<(), CliErr
         return Ok(output::json(&view)?);
     }
     let Some(largest) = view.groups.first() else {
-        output::note("nothing is dead");
+        output::note("there are no dead letters");
         return Ok(());
     };
     let reader = Reader::of_stdout();
@@ -30,7 +30,7 @@ pub(super) async fn run(client: &Client, globals: &Globals) -> Result<(), CliErr
     }
     output::line(table.render(reader))?;
     output::note(format_args!(
-        "`hapax replay --query '{}' --to {} --dry-run` says what a replay of the first would do",
+        "`hapax replay --query '{}' --to {} --dry-run` shows what a replay of the first group would do",
         largest.q, largest.destination
     ));
     Ok(())

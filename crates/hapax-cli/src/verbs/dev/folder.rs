@@ -107,7 +107,7 @@ impl Folder {
             .create(path)
             .with_context(|| {
                 format!(
-                    "the folder {} cannot be made; `--dir` names another",
+                    "the folder {} cannot be created; choose another with `--dir`",
                     path.display()
                 )
             })?;
@@ -230,7 +230,7 @@ fn read(file: &Path) -> anyhow::Result<BTreeMap<String, Kept>> {
         // The error would show the line, and with it a secret.
         Ok(text) => toml::from_str(&text).map_err(|_| {
             anyhow::anyhow!(
-                "{} is not what `hapax dev` wrote; remove it, and new secrets are made",
+                "{} was changed since `hapax dev` wrote it; remove it, and new secrets are generated",
                 file.display()
             )
         }),
@@ -257,7 +257,7 @@ fn write(file: &Path, text: &str) -> anyhow::Result<()> {
         .and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| {
         format!(
-            "{} cannot be written; `--dir` names another folder",
+            "{} cannot be written; choose another folder with `--dir`",
             file.display()
         )
     })

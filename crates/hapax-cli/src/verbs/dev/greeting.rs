@@ -16,13 +16,13 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
     let (ingest, admin) = (server.ingest_address(), server.admin_address());
     let hapax = program();
     note(format_args!(
-        "{} on this machine only, with everything in {}",
+        "{} on this machine only; all data is in {}",
         "hapax dev".bold(),
         folder.path().display()
     ));
     note("");
     note(format_args!(
-        "Each provider at http://{ingest}/in/NAME, with its secret; those with a key pair have it in {}.",
+        "Each provider is at http://{ingest}/in/NAME, with its secret. Key pairs are in {}.",
         folder.path().display()
     ));
     note("");
@@ -38,7 +38,7 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
     match forward {
         Some(url) => note(format_args!("  {:18} {url}", "delivers to".bold())),
         None => note(format_args!(
-            "  {:18} nowhere; `--forward URL` changes that",
+            "  {:18} nowhere; use `--forward URL` to deliver events",
             "delivers to".bold()
         )),
     }
@@ -48,19 +48,19 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
         .or_else(|| folder.secrets().next());
     if let Some((name, Some(secret))) = first {
         note("");
-        note("Send a first event, twice: the second time it is a duplicate.");
+        note("Send a first event twice; the second time, it is a duplicate.");
         note("");
         note(format_args!(
             "  {hapax} send {name} --to http://{ingest}/in/{name} --secret {secret} --times 2"
         ));
         note("");
-        note("And look at it:");
+        note("View it:");
         note("");
         note(format_args!("  {hapax} events list --admin http://{admin}"));
         note(format_args!("  http://{admin}/events"));
     }
     note("");
-    note("Events appear below as they arrive. Ctrl-C ends.");
+    note("Events appear below as they arrive. Press Ctrl-C to stop.");
 }
 
 /// This program, as short as it can be written from here.

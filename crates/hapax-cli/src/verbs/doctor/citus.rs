@@ -33,13 +33,13 @@ async fn look(url: &Secret) -> Option<Distribution> {
 fn judge(found: &Distribution) -> Check {
     if found.by_bucket == 0 {
         let detail =
-            "Citus is installed in this database, and no table is spread: everything is on this server";
-        return Check::warn(NAME, detail, format!("spread the tables as {GUIDE} says"));
+            "Citus is installed in this database, and no table is distributed: all data is on this server";
+        return Check::warn(NAME, detail, format!("distribute the tables as {GUIDE} says"));
     }
     if !found.not_spread.is_empty() {
         let names: Vec<_> = found.not_spread.iter().map(|one| one.table).collect();
         let statements: Vec<_> = found.not_spread.iter().map(|one| one.statement).collect();
-        let detail = format!("not spread, while others are: {}", names.join(", "));
+        let detail = format!("not distributed, while others are: {}", names.join(", "));
         let fix = format!(
             "stop all replicas, run `{}`, start them again",
             statements.join(" ")
@@ -54,14 +54,15 @@ fn judge(found: &Distribution) -> Check {
     let places = places.join(", ");
     let shards = found.shards;
     if with_shards.iter().map(|node| node.shards).sum::<u64>() > shards {
-        let fix = format!("keep citus.shard_replication_factor at 1 and spread the tables again: {GUIDE}");
-        let detail = format!("shards are replicated, so that Citus locks no rows of them: {places}");
+        let fix =
+            format!("keep citus.shard_replication_factor at 1 and distribute the tables again: {GUIDE}");
+        let detail = format!("shards are replicated, so Citus does not lock their rows: {places}");
         return Check::fail(NAME, detail, fix);
     }
     if with_shards.iter().all(|node| node.is_coordinator) {
         let detail = format!("all {shards} shards are on the coordinator: no other server shares the load");
         let fix = format!(
-            "in this very database add each worker (`SELECT citus_add_node('worker-1', 5432);`), then move the \
+            "in this database, add each worker (`SELECT citus_add_node('worker-1', 5432);`), then move the \
              shards: {GUIDE}"
         );
         return Check::fail(NAME, detail, fix);
@@ -78,7 +79,7 @@ fn judge(found: &Distribution) -> Check {
     Check::ok(
         NAME,
         format!(
-            "{by_bucket} tables are spread over {shards} shards, {everywhere} are on every node; {places}"
+            "{by_bucket} tables are distributed over {shards} shards, {everywhere} are on every node; {places}"
         ),
     )
 }
@@ -167,6 +168,6 @@ mod tests {
             Outcome::Fail
         );
         found.by_bucket = 0;
-        assert_eq!(outcome(&found, "no table is spread"), Outcome::Warn);
+        assert_eq!(outcome(&found, "no table is distributed"), Outcome::Warn);
     }
 }

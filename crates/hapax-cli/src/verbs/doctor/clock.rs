@@ -19,7 +19,7 @@ pub(super) fn check(store: Option<&StoreUrl>) -> Check {
     if now < EARLIEST {
         return Check::fail(
             name,
-            format!("it shows {now}, before this software was written"),
+            format!("it shows {now}, before this version was built"),
             fix,
         );
     }

@@ -11,7 +11,7 @@ pub(super) fn refused(path: &Path, error: &ConfigError) -> Vec<Check> {
         ConfigError::Missing(_) => vec![Check::fail(
             name,
             format!("{} does not exist", path.display()),
-            "`hapax init` writes one; `-c FILE` names another; `hapax dev` needs none",
+            "create it with `hapax init`, or use another one with `-c FILE`; `hapax dev` needs none",
         )],
         // The error's own text has a line for each problem, with its position.
         other => vec![Check::fail(
@@ -36,7 +36,7 @@ pub(super) fn accepted(config: &Config) -> Vec<Check> {
             .map(|warning| Check::warn("configuration", warning, "`hapax config show` shows every value")),
     );
     if config.sources.is_empty() {
-        let fix = "add a [sources.NAME] table; `hapax providers` lists the presets";
+        let fix = "add a [sources.NAME] table; `hapax providers` lists the known providers";
         checks.push(Check::warn("sources", "none: nothing can be received", fix));
     }
     checks.push(admin_token(config));
@@ -49,15 +49,15 @@ fn admin_token(config: &Config) -> Check {
         None => Check::warn(
             name,
             format!(
-                "none: every user and program of this machine can use {}",
+                "none: every user and program on this machine can use {}",
                 config.server.admin_listen
             ),
             "admin_token = \"env:HAPAX_ADMIN_TOKEN\" under [server], with the output of `openssl rand -hex 32`",
         ),
         Some(token) if token.expose().len() < ADMIN_TOKEN_BYTES_MIN => Check::warn(
             name,
-            format!("set, and shorter than {ADMIN_TOKEN_BYTES_MIN} characters: it can be guessed"),
-            "replace it by the output of `openssl rand -hex 32`",
+            format!("set, but shorter than {ADMIN_TOKEN_BYTES_MIN} characters: it can be guessed"),
+            "replace it with the output of `openssl rand -hex 32`",
         ),
         Some(_) => Check::ok(name, "set"),
     }

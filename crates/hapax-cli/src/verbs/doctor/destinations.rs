@@ -38,7 +38,7 @@ async fn http(name: String, url: &Uri) -> Check {
     });
     let shown = format!("{host}:{port}");
     let fix = format!(
-        "start what should listen on {shown}, or correct its url; events wait meanwhile, nothing is lost"
+        "start the server that should listen on {shown}, or correct the url; until then, events wait; nothing is lost"
     );
     match tokio::time::timeout(CONNECT_TIMEOUT, connect(host, port)).await {
         Ok(Ok(address)) => Check::ok(name, format!("{address} answers")),
@@ -59,7 +59,7 @@ async fn connect(host: &str, port: u16) -> Result<SocketAddr, String> {
     let mut problem = "the name has no address".to_owned();
     for address in addresses {
         if let Some(why) = is_forbidden(address.ip()) {
-            problem = format!("{address} may not be called: {why}");
+            problem = format!("{address} is not an allowed target: {why}");
             continue;
         }
         match TcpStream::connect(address).await {
@@ -93,11 +93,12 @@ async fn sql(name: String, sql: &Sql) -> Check {
         }
     };
     match found {
-        Ok(()) => Check::ok(name, format!("{shown} is there, and takes the statements")),
+        Ok(()) => Check::ok(name, format!("{shown} is reachable and accepts the statements")),
         Err(problem) => Check::fail(
             name,
             format!("{shown}: {problem}"),
-            "correct its url, its statements or the database; events wait or are dead meanwhile, nothing is lost",
+            "correct its url, its statements or the database; until then, events wait or become dead letters; nothing \
+             is lost",
         ),
     }
 }

@@ -44,7 +44,7 @@ fn room(folder: &Path) -> Check {
     let free = match rustix::fs::statvfs(folder) {
         Ok(stat) => stat.f_bavail.saturating_mul(stat.f_frsize),
         Err(error) => {
-            let detail = format!("{} cannot be looked at: {error}", folder.display());
+            let detail = format!("{} cannot be read: {error}", folder.display());
             return Check::fail(name, detail, format!("`mkdir -p {}`", folder.display()));
         }
     };
@@ -62,7 +62,7 @@ fn flush(folder: &Path) -> Check {
     match median_flush(folder) {
         Ok(median) => {
             let detail = format!(
-                "{:.1} ms until 4 KiB are safe (median of {FLUSHES})",
+                "{:.1} ms to flush 4 KiB (median of {FLUSHES})",
                 median.as_secs_f64() * 1e3
             );
             if median <= FLUSH_WARN {
@@ -79,7 +79,7 @@ fn flush(folder: &Path) -> Check {
             name,
             format!("{} cannot be written: {error}", folder.display()),
             format!(
-                "give the service's user the right to write there: `chown -R hapax {}`",
+                "allow the service's user to write there: `chown -R hapax {}`",
                 folder.display()
             ),
         ),
@@ -108,7 +108,7 @@ fn log(path: &Path) -> Option<Check> {
     Some(if bytes <= WAL_BYTES_WARN {
         Check::ok("write-ahead log", detail)
     } else {
-        let fix = "look for a program that keeps the file open (`fuser FILE`); a restart of the service empties the log";
+        let fix = "find the program that keeps the file open (`fuser FILE`); restarting the service empties the log";
         Check::warn("write-ahead log", detail, fix)
     })
 }

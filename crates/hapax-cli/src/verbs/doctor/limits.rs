@@ -14,7 +14,7 @@ pub(super) fn files() -> Check {
         Some(limit) if limit >= FILES_MIN => Check::ok(name, format!("{limit} allowed")),
         Some(limit) => Check::warn(
             name,
-            format!("only {limit} allowed in this shell; every connection needs one"),
+            format!("only {limit} are allowed in this shell; every connection needs one"),
             "`ulimit -n 65536`, or LimitNOFILE=65536 in the systemd unit",
         ),
     }

@@ -25,11 +25,11 @@ pub(super) fn check(config: &Config) -> Vec<Check> {
 fn files_of(key: &str, files: &Tls) -> Check {
     let name = format!("TLS ({key})");
     match listen::Tls::load(files.clone(), TlsMeter::default()) {
-        Ok(_) => Check::ok(name, format!("{} and its key fit together", files.cert.display())),
+        Ok(_) => Check::ok(name, format!("{} matches its key", files.cert.display())),
         Err(error) => Check::fail(
             name,
             error.to_string(),
-            format!("put a certificate and its key in PEM form where [{key}] says"),
+            format!("put a certificate and its key in PEM format at the paths in [{key}]"),
         ),
     }
 }
@@ -55,12 +55,13 @@ fn allow_lists(config: &Config) -> Option<Check> {
         Check::warn(
             "allow lists",
             format!(
-                "{} has `allow_from`, and {} is reached through a proxy, whose address is all that is seen: everything will \
-                 be answered 403",
+                "{} has `allow_from`, and {} is reached through a proxy, so only the proxy's address is visible: every \
+                 request will be answered 403",
                 sources.join(", "),
                 config.server.listen
             ),
-            "name the proxy under [server], such as trusted_proxies = [\"127.0.0.1\"], and have it write X-Forwarded-For",
+            "add the proxy under [server], such as trusted_proxies = [\"127.0.0.1\"], and configure it to set \
+             X-Forwarded-For",
         )
     })
 }

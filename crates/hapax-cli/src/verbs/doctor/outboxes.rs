@@ -19,13 +19,14 @@ async fn examined(name: String, outbox: &Outbox, table: &dyn Table) -> Check {
         Check::fail(
             name.clone(),
             format!("{shown}: {error}"),
-            "start the database, correct the url, or grant what is missing; rows wait until then, nothing is lost",
+            "start the database, correct the url, or grant the missing privileges; until then, rows wait; nothing is \
+             lost",
         )
     };
     let missing = match table.examine().await {
         Err(error) => return unusable(&error),
         Ok(Examined::Missing) => {
-            let detail = format!("{shown} has no table hapax_outbox yet; `hapax serve` makes it");
+            let detail = format!("{shown} has no table hapax_outbox yet; `hapax serve` creates it");
             return Check::ok(name, detail);
         }
         Ok(Examined::WithoutIndex(index)) => Some(index),
@@ -47,8 +48,9 @@ async fn examined(name: String, outbox: &Outbox, table: &dyn Table) -> Check {
         return Check::fail(name, rows, fix);
     }
     if let Some(index) = missing {
-        let fix =
-            format!("create the index {index} as in docs/guides/outbox.md; without it whole tables are read");
+        let fix = format!(
+            "create the index {index} as in docs/guides/outbox.md; without it, queries scan the whole table"
+        );
         return Check::warn(name, rows, fix);
     }
     Check::ok(name, rows)

@@ -24,19 +24,19 @@ pub(super) async fn check(config: &Config, service: &Service) -> Vec<Check> {
 async fn port(key: &str, address: SocketAddr, service: &Service) -> Check {
     let name = format!("port {address}");
     let elsewhere = format!(
-        "stop what listens there (`ss -ltnp 'sport = :{}'`), or change server.{key}",
+        "stop the program that listens there (`ss -ltnp 'sport = :{}'`), or change server.{key}",
         address.port()
     );
     match TcpListener::bind(address).await {
         Ok(_) => Check::ok(name, "free"),
         Err(error) if error.kind() == ErrorKind::AddrInUse => match service {
             Service::Running(_) => Check::ok(name, "in use by the running service"),
-            Service::Absent => Check::fail(name, "taken by another program", elsewhere),
+            Service::Absent => Check::fail(name, "in use by another program", elsewhere),
             Service::Strange(message) => Check::fail(name, format!("taken; {message}"), elsewhere),
         },
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Check::fail(
             name,
-            "this user may not listen there",
+            "this user is not allowed to listen there",
             format!(
                 "use a port above 1023 for server.{key}, or `setcap cap_net_bind_service=+ep $(which hapax)`"
             ),

@@ -51,7 +51,10 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
 }
 
 fn of_server(server: &Condition, wait: u64) -> [Check; 4] {
-    let version = format!("{} is Redis {}, and never evicts", server.node, server.version);
+    let version = format!(
+        "{} is Redis {} and never evicts keys",
+        server.node, server.version
+    );
     [
         Check::ok("redis server", version),
         persistence(server),
@@ -63,23 +66,24 @@ fn of_server(server: &Condition, wait: u64) -> [Check; 4] {
 fn persistence(server: &Condition) -> Check {
     let name = "redis persistence";
     let node = &server.node;
-    let fix = "`appendonly yes` and `appendfsync everysec` (or `always`) in redis.conf, or by `redis-cli CONFIG SET`";
+    let fix = "`appendonly yes` and `appendfsync everysec` (or `always`) in redis.conf, or with `redis-cli CONFIG SET`";
     match server.flushed {
         Flushed::Always => Check::ok(
             name,
-            format!("{node}: `appendfsync always`; a crash loses nothing that was answered"),
+            format!("{node}: `appendfsync always`; a crash loses no acknowledged event"),
         ),
         Flushed::EverySecond => Check::ok(
             name,
             format!(
-                "{node}: `appendfsync everysec`; a crash of its machine loses about a second, one of Redis nothing, or up to two \
-                 seconds while the disk is slow"
+                "{node}: `appendfsync everysec`; a crash of its machine loses about a second, or up to two while the \
+                 disk is slow; a crash of Redis alone loses nothing"
             ),
         ),
         Flushed::BySystem => Check::warn(
             name,
             format!(
-                "{node}: `appendfsync no`; a crash of its machine loses what the system had not written, often 30 s"
+                "{node}: `appendfsync no`; a crash of its machine loses the data that the system had not written yet, \
+                 often 30 s"
             ),
             fix,
         ),
@@ -92,8 +96,8 @@ fn persistence(server: &Condition) -> Check {
         ),
         Flushed::Unsaid => Check::warn(
             name,
-            format!("{node} does not say when it flushes its append-only file"),
-            "ask whoever runs it; with `appendfsync everysec` a crash of its machine costs about a second",
+            format!("{node} does not report when it flushes its append-only file"),
+            "ask its operator; with `appendfsync everysec`, a crash of its machine loses about a second",
         ),
     }
 }
@@ -117,10 +121,10 @@ fn replicas(server: &Condition, wait: u64) -> Check {
         );
     }
     if *replicas == 0 {
-        return Check::ok(name, format!("{detail}: when its disk is lost, everything is"));
+        return Check::ok(name, format!("{detail}: if its disk is lost, all data is lost"));
     }
     if *replicas_required == Some(0) {
-        let fix = "`min-replicas-to-write 1`: a master that is cut off then takes nothing that will be lost";
+        let fix = "`min-replicas-to-write 1`: then an isolated master accepts no writes that would be lost";
         return Check::warn(name, detail, fix);
     }
     Check::ok(name, detail)
@@ -132,8 +136,8 @@ fn memory(server: &Condition) -> Check {
     let Some(limit) = server.memory_max else {
         return Check::warn(
             name,
-            format!("{node} uses {used} and has no limit: the system may kill it"),
-            "`maxmemory`, at about two thirds of what its machine has",
+            format!("{node} uses {used} and has no memory limit: the system may kill it"),
+            "set `maxmemory` to about two thirds of its machine's memory",
         );
     };
     let detail = format!("{node} uses {used} of {}", readable::size(limit));
@@ -161,7 +165,7 @@ async fn write(store: &RedisStore) -> Check {
     for _ in 0..WRITES {
         let begun = Instant::now();
         if let Err(error) = store.probe().await {
-            return Check::fail(name, error.to_string(), "the message says what is missing");
+            return Check::fail(name, error.to_string(), "the message names the problem");
         }
         took.push(begun.elapsed());
     }
@@ -171,7 +175,7 @@ async fn write(store: &RedisStore) -> Check {
     if median <= WRITE_WARN {
         return Check::ok(name, detail);
     }
-    let fix = "put Redis nearer, or on a faster disk: every acknowledgement waits for a write";
+    let fix = "move Redis closer, or use a faster disk: every acknowledgement waits for a write";
     Check::warn(name, detail, fix)
 }
 
@@ -179,11 +183,11 @@ async fn write(store: &RedisStore) -> Check {
 fn failover(config: &Config) -> Check {
     let waits = config.sources.values().any(|source| source.redis_wait > 0);
     let detail = if waits {
-        "a promoted replica may lack what its master answered last; `wait` makes that unlikely for the sources that have \
-         it, and does not rule it out"
+        "a promoted replica may lack the last acknowledged writes of its master; `wait` makes that unlikely, but not \
+         impossible, for the sources that set it"
     } else {
-        "a promoted replica may lack what its master answered last, and that is lost; `redis = { wait = 1 }` of a source \
-         makes it unlikely"
+        "a promoted replica may lack the last acknowledged writes of its master, which are then lost; `redis = { wait \
+         = 1 }` in a source makes that unlikely"
     };
     Check::ok("redis failover", detail)
 }

@@ -2,6 +2,7 @@
 //! at the first delivery.
 
 use hapax_core::{Clock as _, SystemClock};
+use hapax_terminal::output::counted;
 use hapax_verify::sign::ProviderSigner;
 use hapax_verify::{Algorithm, Request, Verification, sample};
 
@@ -23,10 +24,10 @@ fn check_source(name: &str, url: &str, source: &Source) -> Check {
     let check_name = format!("source {name}");
     let count = source.secrets.len();
     if count == 0 {
-        let detail = "it has no secret: its keys are fetched, or handed over";
+        let detail = "it has no secret: its keys are fetched, or sent by the provider";
         return Check::ok(check_name, detail.to_owned());
     }
-    let mut public_keys = 0;
+    let mut public_keys: u64 = 0;
     for (index, secret) in source.secrets.iter().enumerate() {
         match try_secret(url, source, secret.expose(), index) {
             Ok(Tried::Verified) => {}
@@ -35,20 +36,19 @@ fn check_source(name: &str, url: &str, source: &Source) -> Check {
                 return Check::fail(
                     check_name,
                     format!("secret {} of {count}: {problem}", index + 1),
-                    "copy the signing secret again from the sender's settings, whole",
+                    "copy the complete signing secret from the provider's settings again",
                 );
             }
         }
     }
-    let detail = match (public_keys, count - public_keys) {
-        (0, count) => format!("a sample signed with each of its {count} secrets verifies"),
-        (keys, 0) => {
-            format!("{keys} public keys of the right shape; only the sender can sign, so none was tried")
-        }
-        (keys, secrets) => format!(
-            "a sample signed with each of its {secrets} secrets verifies; {keys} public keys of the right shape, \
-             which only the sender can sign for"
-        ),
+    let keys = counted(public_keys, "well-formed public key", "well-formed public keys");
+    let secrets = counted(count as u64 - public_keys, "secret", "secrets");
+    let detail = if public_keys == 0 {
+        format!("{secrets} signed and verified a sample")
+    } else if public_keys == count as u64 {
+        format!("{keys}; only the provider can sign, so none was tested")
+    } else {
+        format!("{secrets} signed and verified a sample; {keys}, for which only the provider can sign")
     };
     Check::ok(check_name, detail)
 }
@@ -100,7 +100,7 @@ fn round_trip(url: &str, source: &Source, signer: &ProviderSigner, index: usize)
             | Verification::Registration(_)
             | Verification::Confirmation(_)
             | Verification::NeedsKey(_),
-        ) => Err("the sample is not taken for an event".to_owned()),
+        ) => Err("the sample was not recognised as an event".to_owned()),
         Err(rejection) => Err(rejection.to_string()),
     }
 }

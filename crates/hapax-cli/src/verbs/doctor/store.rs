@@ -24,14 +24,14 @@ pub(super) async fn check(store: &Store, service: &Service, globals: &Globals) -
         }
         (_, StoreUrl::Sqlite(path)) if !path.exists() => vec![Check::ok(
             NAME,
-            format!("{url} does not exist yet; the first `hapax serve` makes it"),
+            format!("{url} does not exist yet; the first `hapax serve` creates it"),
         )],
         (_, StoreUrl::Sqlite(_)) => {
             let fix = "stop the other process, or restore a backup if the file is damaged; keep a copy of the file first";
             open(store, fix).await
         }
         (_, StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => {
-            let fix = "start the database, or correct `store.url`; what is missing is in the message";
+            let fix = "start the database, or correct `store.url`; the message names the problem";
             open(store, fix).await
         }
     }
@@ -50,7 +50,7 @@ fn held(store: &StoreUrl, view: &ReadyView) -> Check {
         Some(message) => Check::fail(
             NAME,
             format!("the running service cannot write to {store}: {message}"),
-            "look at the service's log; webhooks are answered 503 meanwhile, and nothing acknowledged is lost",
+            "check the service's log; until then, webhooks are answered 503; no acknowledged event is lost",
         ),
     }
 }
@@ -61,7 +61,7 @@ async fn open(store: &Store, fix: &'static str) -> Vec<Check> {
     let opened = match OpenStore::open(url, store.encryption.as_ref(), &clock).await {
         Ok(opened) => opened,
         Err(error @ StoreError::Encryption { .. }) => {
-            let fix = "correct `store.encryption_keys`; what is missing is in the message, and nothing in the store is lost";
+            let fix = "correct `store.encryption_keys`; the message names the problem; nothing in the store is lost";
             return vec![Check::fail(NAME, format!("{:#}", anyhow::Error::new(error)), fix)];
         }
         Err(error) => return vec![Check::fail(NAME, format!("{:#}", anyhow::Error::new(error)), fix)],

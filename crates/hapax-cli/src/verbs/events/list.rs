@@ -41,14 +41,14 @@ pub(in crate::verbs) fn looked_at(coverage: CoverageView) -> Option<String> {
     match coverage {
         CoverageView::Everything | CoverageView::Newest { is_cut: false, .. } => None,
         CoverageView::Indexed { since } => Some(format!(
-            "the field is indexed since {since}: what was accepted before was not looked at"
+            "this field is indexed only since {since}; earlier events were not searched"
         )),
         CoverageView::Newest {
             bodies_read,
             is_cut: true,
         } => Some(format!(
-            "only the newest {bodies_read} bodies were read, which is the limit of a search; name a source that has \
-             the field in `indexed`, or narrow it with source: and until:"
+            "only the newest {bodies_read} bodies were read, which is the limit of a search; add a source: that has \
+             the field in `indexed`, or narrow the search with source: and until:"
         )),
     }
 }

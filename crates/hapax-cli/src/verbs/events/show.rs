@@ -39,7 +39,7 @@ fn text(view: &EventView, reader: Reader) -> String {
         field("signed", moments.show(signed_at));
     }
     if let Some(index) = view.secret_index {
-        field("secret", format!("number {} of the source's secrets", index + 1));
+        field("secret", format!("number {} of the source", index + 1));
     }
     let size = if view.is_erased {
         "erased".to_owned()
@@ -63,7 +63,7 @@ fn text(view: &EventView, reader: Reader) -> String {
     if let Some(earlier) = view.same_body_as {
         field(
             "warning",
-            format!("the same body came before under another id, as {earlier}"),
+            format!("the same body arrived earlier under another id, as event {earlier}"),
         );
     }
     for (title, table) in [
@@ -128,7 +128,14 @@ fn when(delivery: &DeliveryView, reader: Reader) -> String {
 }
 
 fn attempts(view: &EventView, reader: Reader) -> Option<String> {
-    let mut table = Table::new(["destination", "started", "took", "status", "error", "answer"]);
+    let mut table = Table::new([
+        "destination",
+        "started",
+        "duration",
+        "status",
+        "error",
+        "response",
+    ]);
     for attempt in &view.attempts {
         let said = attempt.message.as_ref().unwrap_or(&attempt.excerpt);
         table.row([

@@ -70,9 +70,7 @@ fn print(message: &Message, globals: &Globals) -> Result<(), CliError> {
         "arrival" => output::line(line(&serde_json::from_str(&message.data)?))?,
         "lagged" => {
             let Lagged { missed } = serde_json::from_str(&message.data)?;
-            output::warning(format_args!(
-                "{missed} events came faster than they could be shown, and are not shown here"
-            ));
+            output::warning(format_args!("{missed} events arrived too fast to be shown"));
         }
         // Ignore message kinds that only a newer service sends.
         _ => {}

@@ -43,7 +43,7 @@ fn proof(page: &mut Page, provider: &Provider) {
     if !words::is_signed(&provider.proof) {
         page.field(
             "",
-            "nothing is signed: whoever knows the token can send anything".to_owned(),
+            "nothing is signed: anyone who knows the token can send anything".to_owned(),
         );
     }
     let scheme = provider.proof.scheme();
@@ -55,7 +55,10 @@ fn proof(page: &mut Page, provider: &Provider) {
         );
     }
     if provider.proof.covers_url() {
-        page.field("url", "signed, so `public_url` must be what the sender was given");
+        page.field(
+            "url",
+            "signed, so `public_url` must be the URL that is configured at the provider",
+        );
     }
     match provider.secrets {
         SecretNeed::Required => {}
@@ -91,10 +94,10 @@ fn delivery(page: &mut Page, provider: &Provider) {
         format!("{window} ({})", provider.delivery.retry_policy),
     );
     if let Some(seconds) = provider.delivery.timeout_seconds {
-        page.field("waits", format!("{seconds} s for an answer"));
+        page.field("timeout", format!("{seconds} s"));
     }
     if let Some(bytes) = provider.delivery.body_bytes_max {
-        page.field("body limit", format!("{} unless configured", format_size(bytes)));
+        page.field("body limit", format!("{} by default", format_size(bytes)));
     }
     if let Some(addresses) = &provider.addresses {
         let Addresses {
@@ -112,7 +115,7 @@ fn delivery(page: &mut Page, provider: &Provider) {
 }
 
 fn describe(option: &OptionSpec) -> String {
-    let need = if option.required { "needed" } else { "optional" };
+    let need = if option.required { "required" } else { "optional" };
     format!("{} ({need}): {}", option.name, option.about)
 }
 
@@ -124,7 +127,8 @@ fn decided(choice: &Choice) -> String {
 fn confidence(provider: &Provider) -> String {
     let grade = provider.confidence;
     format!(
-        "signature {}, event {}, delivery {} (A read at the source, B several agree, C not verified)",
+        "signature {}, event {}, delivery {} (A: official documentation or source, B: several others agree, C: not \
+         verified)",
         words::grade(grade.verification),
         words::grade(grade.event),
         words::grade(grade.delivery)

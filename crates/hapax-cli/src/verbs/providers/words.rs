@@ -6,9 +6,9 @@ use hapax_verify::{IdClass, OnConflict, OptionKind, OptionSpec, Proof, SecretNee
 /// What ids of a class promise.
 pub fn id_class(class: IdClass) -> &'static str {
     match class {
-        IdClass::OwnId => "the sender names the event",
+        IdClass::OwnId => "the provider assigns the id",
         IdClass::Content => "a hash of the content is part of the id",
-        IdClass::NotDeduplicated => "every request is an event of its own, under an id made here",
+        IdClass::NotDeduplicated => "every request is a separate event, with an id that Hapax generates",
     }
 }
 

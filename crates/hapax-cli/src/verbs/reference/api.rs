@@ -7,37 +7,36 @@ use hapax_admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
 use hapax_admin::openapi::{ANYWHERE, document};
 
 const INTRODUCTION: &str = "
-On `server.admin_listen` (`127.0.0.1:8081` unless configured). The command line and the dashboard use nothing else.
+The service listens on `server.admin_listen` (`127.0.0.1:8081` by default). The command line and the dashboard use only this API.
 
 ```sh
 curl -s -H \"Authorization: Bearer $HAPAX_ADMIN_TOKEN\" 'http://127.0.0.1:8081/api/v1/events?q=status:dead' | jq
 ```
 
-The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/api/v1/openapi.json` and printed by
-`hapax print openapi`; as a page to read: `/api`.
+[openapi.json](openapi.json) is the same as an OpenAPI 3.1 document, served at `/api/v1/openapi.json` and printed by
+`hapax print openapi`. `/api` shows it as a page.
 
 ## Access
 
 - With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`: that token, or one of
-  `[[server.tokens]]`. After several wrong tokens an address has to wait (`too_many_attempts`).
-- Each path takes a role: `read`, `operate` or `admin`. A token with a lower role gets `role_too_low`.
-- A token with `sources` sees and changes only what belongs to them: what it asks for is narrowed, an event of another
-  source is not found, and what cannot be narrowed is `sources_limited`. A destination, with its figures and its dead
-  letters by group, belongs to them if no other source delivers to it. See [the guide](../guides/access.md).
-- Without a token the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
+  `[[server.tokens]]`. After several wrong tokens, an address must wait (`too_many_attempts`).
+- Each path requires a role: `read`, `operate` or `admin`. A token with a lower role gets `role_too_low`.
+- A token with `sources` can read and change only data of these sources: its lists are limited to them, events of other
+  sources are not found, and requests that cannot be limited get `sources_limited`. A destination, with its figures and
+  groups of dead letters, is included if no other source delivers to it. See [the guide](../guides/access.md).
+- Without a token, the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
   request that changes something must not come from a web page of another origin.
-- A session of the dashboard opens what only reads, too: the live tail and the completion of queries are read by its
-  script.
-- The audit trail names the token: `admin` for `server.admin_token`, `local` where there is none. `Hapax-Note: TEXT` adds a
-  note, up to 128 bytes; it proves nothing, and is shown as a note.
-- `/healthz`, `/readyz` and `/metrics` need no token. They show names and numbers, never what is inside an event.
+- A session of the dashboard also allows reads: its script uses the live tail and the completion of queries.
+- The audit trail names the token: `admin` for `server.admin_token`, `local` if there is none. `Hapax-Note: TEXT` adds a
+  note of up to 128 bytes; it is shown as a note and proves nothing.
+- `/healthz`, `/readyz` and `/metrics` need no token. They show names and numbers, never the content of an event.
 
 ## Conventions
 
-- Lists have pages: `limit` (50, at most 200) and `cursor`, which is the `next` of the page before; `next` is null at the
-  end. A page never skips or repeats an event because others arrive meanwhile.
-- `q` is a text in the [query language](query.md).
-- Times are RFC 3339 in UTC. Ids are our UUIDs, except `event_id`, which is the sender's.
+- Lists are paginated: `limit` (50 by default, at most 200) and `cursor`, the `next` of the previous page; `next` is null at
+  the end. New arrivals never make a page skip or repeat an event.
+- `q` is a string in the [query language](query.md).
+- Times are RFC 3339 in UTC. Ids are UUIDs that Hapax assigns, except `event_id`, which is the provider's.
 - Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
 - Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Besides what stands
   below, any path under `/api/v1` may answer CODES.
@@ -91,7 +90,7 @@ fn push_operation(page: &mut String, operation: &Operation) {
     }
     let fields: Vec<&Field> = operation.parameters.iter().chain(&operation.body).collect();
     if !fields.is_empty() {
-        page.push_str("\n| name | where | what | |\n|---|---|---|---|\n");
+        page.push_str("\n| name | where | type | |\n|---|---|---|---|\n");
     }
     for field in fields {
         let need = match field.need {
@@ -115,7 +114,7 @@ fn push_document(page: &mut String, document: &Document) {
     if !document.about.is_empty() {
         let _ = write!(page, "{}\n\n", document.about);
     }
-    page.push_str("| field | what | |\n|---|---|---|\n");
+    page.push_str("| field | type | |\n|---|---|---|\n");
     for field in &document.fields {
         let _ = writeln!(page, "| `{}` | {} | {} |", field.name, field.kind, field.help);
     }

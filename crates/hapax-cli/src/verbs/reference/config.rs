@@ -5,19 +5,20 @@ use std::fmt::Write as _;
 use hapax_config::keys;
 
 const INTRODUCTION: &str = "
-`hapax.toml` in the working directory, or what `--config` or `HAPAX_CONFIG` names. Unknown keys are refused.
+The configuration file is `hapax.toml` in the working directory, or the file that `--config` or `HAPAX_CONFIG` names. Unknown
+keys are refused.
 
-A value is taken from the first of: a flag of the command line; for `[server]` and `[store]`, a variable such as
+The first of these sets a value: a command-line flag; for `[server]` and `[store]`, a variable such as
 `HAPAX_SERVER__LISTEN` or `HAPAX_STORE__URL`; the file; the default.
 
-| type | is written |
+| type | format |
 |---|---|
 | duration | `\"250ms\"`, `\"1.5s\"`, `\"5m\"`, `\"1h\"`, `\"30d\"`, `\"2w\"` |
 | size | `\"800B\"`, `\"64KiB\"`, `\"1MB\"`, `\"5MiB\"` |
 | rate | `\"500/s\"`, `\"100/m\"`, `\"10/h\"` |
 | address | `\"127.0.0.1:8080\"`, `\"[::1]:8080\"` |
-| secret | `\"env:NAME\"`, `\"file:PATH\"`, `\"exec:COMMAND\"` (one line end at its end is taken off), or the text itself; see [secrets](../guides/secrets.md) |
-| place | `\"header:NAME\"`, `\"body:/json/pointer\"`, `\"body-sha256\"`; `\\|` between places takes the first that is there |
+| secret | `\"env:NAME\"`, `\"file:PATH\"`, `\"exec:COMMAND\"` (one trailing line break is removed), or the secret itself; see [secrets](../guides/secrets.md) |
+| location | `\"header:NAME\"`, `\"body:/json/pointer\"`, `\"body-sha256\"`; `\\|` between locations uses the first one that is present |
 
 Names of sources, scopes and destinations have 1 to 64 lower-case letters, digits, `-` and `_`, and begin with a letter
 or digit.

@@ -8,9 +8,9 @@ use hapax_api::problem::{Code, Port};
 const EXITS: [(Exit, &str); 6] = [
     (Exit::Done, "done"),
     (Exit::Failed, "failed"),
-    (Exit::Usage, "the command line cannot be understood"),
-    (Exit::Configuration, "the configuration is missing or wrong"),
-    (Exit::NotFound, "what was named does not exist"),
+    (Exit::Usage, "the command line is invalid"),
+    (Exit::Configuration, "the configuration is missing or invalid"),
+    (Exit::NotFound, "the named object does not exist"),
     (Exit::ProblemFound, "a check found a problem"),
 ];
 

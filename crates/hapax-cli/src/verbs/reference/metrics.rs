@@ -6,16 +6,16 @@ use super::heading;
 use hapax_telemetry::catalogue::METRICS;
 
 const OPENING: &str = "
-The admin port serves these at `/metrics`, without a token: names of sources and destinations and numbers, never what is
-inside an event. Whoever asks for OpenMetrics 1.0.0 in `Accept`, as Prometheus does, gets it with exemplars: the newest
-event of each bucket, as `event_id`, which `hapax events show` takes. Everybody else gets the text format 0.0.4.
+The admin port serves these at `/metrics`, without a token: names of sources and destinations and numbers, never the content
+of an event. Clients that accept OpenMetrics 1.0.0, such as Prometheus, get it with exemplars: the newest event of each
+bucket, as `event_id`, for `hapax events show`. Others get the text format 0.0.4.
 
-Labels are bounded. `source` and `destination` come from the configuration and everything else from fixed lists, so a flood
-of unknown names cannot grow them. What is \"of this process\" differs from replica to replica; what is \"of the whole store\" is
-the same on each, so that a query takes the largest and not the sum.
+Labels are bounded. `source` and `destination` come from the configuration and all others from fixed lists, so a flood of
+unknown names cannot add labels. Figures \"of this process\" differ between replicas; figures \"of the whole store\" are the
+same on each, so query their maximum, not their sum.
 
-A counter is never reset but by a restart. The gauges of a source or destination that left the configuration are gone with
-the next scrape; its counters stay until the process ends.
+Only a restart resets a counter. The gauges of a source or destination that was removed from the configuration disappear
+with the next scrape; its counters stay until the process ends.
 ";
 
 pub(super) fn page() -> String {

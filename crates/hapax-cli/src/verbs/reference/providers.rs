@@ -7,38 +7,39 @@ use hapax_verify::catalogue::{self, Provider};
 use crate::verbs::providers::words;
 
 const INTRODUCTION: &str = "
-Every sender that Hapax knows by name. Put its lines into `hapax.toml`, and what is signed, where the event id is, how long
-the sender delivers again and what it wants answered first are right. `hapax providers NAME` says more about one,
-`hapax send NAME` signs as it does, and `hapax verify NAME` explains a delivery.
+The providers in the catalogue. Put a provider's lines into `hapax.toml`, and signature, event id, retry window and
+handshake are configured. `hapax providers NAME` shows the details of one, `hapax send NAME` signs as it does, and
+`hapax verify NAME` explains a delivery.
 
-**Confidence** has a grade for the signature, for the event (id and type) and for the delivery (retries, answers):
+**Confidence** has a grade for the signature, for the event (id and type) and for the delivery (retries, responses):
 
 | grade | means |
 |---|---|
-| A | read in the provider's own documentation or source |
+| A | from the provider's own documentation or source code |
 | B | quoted by others, or several implementations agree |
 | C | recalled, and not verified: try it with a real delivery before you rely on it |
 
-**Id class** says what an id is worth:
+**Id class** says what an id identifies:
 
 | class | means |
 |---|---|
-| `own-id` | the sender names the event: a retry has the same id, another event another one |
-| `content` | the sender gives no id: a hash of what stays the same on a retry is part of it, so that other content is another event |
-| `not-deduplicated` | retries do not happen, or cannot be told from new events: every request is an event of its own |
+| `own-id` | the provider assigns the id: a retry has the same id, another event a different one |
+| `content` | the provider assigns no id: a hash of the content that stays the same on a retry is part of the id, so different content is a different event |
+| `not-deduplicated` | the provider does not retry, or retries cannot be distinguished from new events: every request is a separate event |
 
-For each provider two questions are answered: can two different events have one id, and can one event arrive under two?
+For each provider, two questions are answered: can two different events have the same id, and can one event arrive under two
+ids?
 
-An id that is **not signed** can be changed by somebody who repeats an old delivery: such a copy runs as a new event, and is
-flagged. Where nothing is signed at all, whoever knows the token can send anything.
+An id that is **not signed** can be changed by an attacker who replays an old delivery: the replayed request is processed as
+a new event, and flagged. If nothing is signed, anyone who knows the token can send anything.
 ";
 
 pub(super) fn page() -> String {
     let mut page = super::heading("Providers", "providers");
     page.push_str(INTRODUCTION);
     page.push_str(
-        "\n| provider | line in `hapax.toml` | scheme | event id | id class | id signed | delivers again for | handshake | confidence |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "\n| provider | line in `hapax.toml` | scheme | event id | id class | id signed | retries for | handshake | \
+         confidence |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for provider in catalogue::all() {
         row(&mut page, provider);
@@ -81,7 +82,7 @@ fn details(page: &mut String, provider: &Provider) {
         words::lines(provider).join("\n")
     );
     for option in &provider.options {
-        let need = if option.required { "needed" } else { "optional" };
+        let need = if option.required { "required" } else { "optional" };
         let _ = writeln!(page, "- option `{}` ({need}): {}", option.name, option.about);
     }
     let _ = writeln!(
@@ -93,7 +94,7 @@ fn details(page: &mut String, provider: &Provider) {
     );
     let _ = writeln!(
         page,
-        "- two events with one id? {}",
+        "- two events with the same id? {}",
         provider.delivery.id_uniqueness
     );
     let _ = writeln!(

@@ -7,16 +7,16 @@ use hapax_engine::BODIES_MAX;
 use hapax_api::query::{BODY_TERMS_MAX, KEYS, QUERY_BYTES_MAX};
 
 const INTRODUCTION: &str = "
-One text says which events: in the API's `q`, the dashboard's search box, `hapax events list -q`, bulk replays and saved
-views.
+A query selects events: in the API's `q`, the dashboard's search box, `hapax events list -q`, bulk replays and saved
+searches.
 
 ```text
 source:stripe type:invoice.* status:dead duplicates:>1 body:/data/object/id=ord_1 since:2h
 ```
 
-Terms are separated by white space. Every term must match, in whatever order they stand. A key may be given once, `body:`
-several times. A query that makes no sense is refused with the place and with what to write instead; it never finds
-everything by mistake.
+Terms are separated by white space. Every term must match; their order does not matter. A key may occur once, `body:`
+several times. An invalid query is refused with the position of the error and a correction; it never matches everything by
+mistake.
 ";
 
 const GRAMMAR: &str = "
@@ -29,18 +29,18 @@ value   = { letter | quoted }         without white space outside quotes
 quoted  = '\"' { letter } '\"'          in quotes, \\\" is a quote and \\\\ a backslash
 ```
 
-- A word that begins with a quote is an id, whatever it holds: `\"a:b c\"`. So is what follows `id:`.
-- A time is RFC 3339 (`2026-01-31T12:00:00Z`), or how long ago (`30s`, `15m`, `2h`, `7d`). A saved search keeps `since:2h` as
-  it is, so that it always means the last two hours.
+- A word that begins with a quote is an id, whatever it contains: `\"a:b c\"`. So is the text after `id:`.
+- A time is RFC 3339 (`2026-01-31T12:00:00Z`), or an age (`30s`, `15m`, `2h`, `7d`). A saved search keeps `since:2h` as it is,
+  so that it always means the last two hours.
 - A value in a body is compared as text: a string without its quotes, a number, `true`, `false` or `null` as it is written.
   `1.0` is not `1`. Objects and lists have no value; `/items/0/id` looks into a list.
-- In a JSON pointer (RFC 6901) `~` in a name is written `~0` and `/` is written `~1`.
+- In a JSON pointer (RFC 6901), `~` in a name is written `~0` and `/` is written `~1`.
 ";
 
 pub(super) fn page() -> String {
     let mut page = super::heading("Query language", "query");
     page.push_str(INTRODUCTION);
-    page.push_str("\n## Keys\n\n| key | value | finds | for example |\n|---|---|---|---|\n");
+    page.push_str("\n## Keys\n\n| key | value | matches | for example |\n|---|---|---|---|\n");
     for key in KEYS {
         let examples: Vec<String> = key.examples.iter().map(|one| format!("`{one}`")).collect();
         let _ = writeln!(
@@ -62,21 +62,22 @@ fn cost() -> String {
         "
 ## What a search costs
 
-A page looks at a bounded number of events, whatever is asked and whatever is stored. Where few events fit many others it
-may hold fewer than asked for and still go on: `next` is null only at the end. Every key but `body:` is looked up.
+Each page examines a bounded number of events, whatever the query and the size of the store. If few events match, a page
+may contain fewer than requested although more follow: `next` is null only at the end. Every key except `body:` uses an
+index.
 
-A value in bodies is the one thing that no store finds by itself:
+Values in bodies are not indexed by default:
 
-- Where the query names a `source:` that has the field in `indexed`, the index is asked. Found is everything that was
-  accepted since the field is indexed; the answer's `coverage` is `indexed` and says since when.
-- Otherwise the newest bodies are read one after the other, at most {BODIES_MAX} over all pages of one search; `coverage` is
-  `newest`, says how many were read, and whether the limit ended the search before everything was looked at (`is_cut`).
-  The other terms are applied first, so that `source:` and `since:` make the same {BODIES_MAX} bodies reach further.
+- If the query names a `source:` that has the field in `indexed`, the search uses the index. It finds every event that was
+  accepted since the field was indexed; `coverage` in the response is `indexed` and contains that time.
+- Otherwise the newest bodies are read one by one, at most {BODIES_MAX} over all pages of one search; `coverage` is `newest`
+  and says how many were read, and whether the limit ended the search early (`is_cut`). The other terms are applied first,
+  so that with `source:` and `since:` the same {BODIES_MAX} bodies reach further back.
 
-Without `body:`, `coverage` is `everything`. The same limits hold for bulk replays. A query has at most {QUERY_BYTES_MAX}
+Without `body:`, `coverage` is `everything`. The same limits apply to bulk replays. A query has at most {QUERY_BYTES_MAX}
 bytes and {BODY_TERMS_MAX} `body:` terms.
 
-In a live tail only `source:`, `type:`, `id:` and `since:` are known at the moment of arrival; other keys are refused there.
+A live tail supports only `source:`, `type:`, `id:` and `since:`, which are known on arrival; other keys are refused.
 "
     )
 }

@@ -116,7 +116,7 @@ async fn watch(
 
 fn say_how_to_cancel(job: &ReplayJobView) {
     output::note(format_args!(
-        "the replay goes on in the service; `hapax replays cancel {}` ends it",
+        "the replay continues in the service; `hapax replays cancel {}` cancels it",
         job.id
     ));
 }
@@ -127,12 +127,13 @@ fn report(job: &ReplayJobView, globals: &Globals) -> Result<(), CliError> {
         output::json(job)?;
     } else {
         output::line(format_args!(
-            "replay {}: {} events, {} deliveries put back, {} refused because work is unfinished, {} with nothing to replay",
+            "replay {}: {} events, {} deliveries requeued, {} events refused because of unfinished deliveries, {} with \
+             nothing to replay",
             job.id, tally.matched, tally.replayed, tally.unfinished, tally.skipped
         ))?;
     }
     match job.state {
-        ReplayJobState::Cancelled => Err(CliError::failed("the replay was cancelled before its end")),
+        ReplayJobState::Cancelled => Err(CliError::failed("the replay was cancelled before it finished")),
         ReplayJobState::Running | ReplayJobState::Done if tally.unfinished > 0 => {
             Err(CliError::silent(Exit::Failed))
         }

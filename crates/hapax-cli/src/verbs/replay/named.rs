@@ -40,13 +40,13 @@ pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Resu
                     "deliveries"
                 };
                 output::line(format_args!(
-                    "{event}: {} {deliveries} put back",
+                    "{event}: {} {deliveries} requeued",
                     replayed.deliveries
                 ))?;
                 if !replayed.left_alone.is_empty() {
                     output::warning(format_args!(
-                        "{event}: left alone at {}: it was applied longer ago than `inbox_retention` less a day, and could \
-                         take effect twice; --mode force makes it take effect again on purpose",
+                        "{event}: not replayed to {}: it was applied longer ago than `inbox_retention` minus a day and \
+                         could take effect twice; --mode force applies it again on purpose",
                         replayed.left_alone.join(", ")
                     ));
                 }

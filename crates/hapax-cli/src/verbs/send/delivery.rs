@@ -36,7 +36,7 @@ impl Delivery {
         let signer = ProviderSigner::of_proof(&sender.recipe.proof, sender.secret.expose(), &sender.options)
             .map_err(|error| {
                 CliError::usage(format!(
-                    "the secret cannot sign: {error}; name another with --secret, such as --secret file:private.pem"
+                    "the secret cannot sign: {error}; use another one with --secret, such as --secret file:private.pem"
                 ))
             })?;
         // In a sample, the id is already in place; in the user's own body, the body decides.
@@ -45,7 +45,7 @@ impl Delivery {
         let id = id.map_or_else(|| shape.fresh(fastrand::u128(..)), str::to_owned);
         if body.is_none() && !shape.fits(&id) {
             return Err(CliError::usage(format!(
-                "`{id}` is not an id that this provider would send: its ids are whole numbers; write one, such as --id 42"
+                "`{id}` is not an id that this provider would send: its ids are whole numbers, such as --id 42"
             )));
         }
         let sample = sender.sample(&id).delivery(unix_seconds());
@@ -63,7 +63,7 @@ impl Delivery {
         match delivery.read_back(sender) {
             Ok(event_id) if !generated && contradicts(&event_id, &delivery.id) => {
                 return Err(CliError::usage(format!(
-                    "the id is in the body and is `{event_id}` there; change the body, or leave out --id"
+                    "the id is in the body and is `{event_id}` there; change the body, or omit --id"
                 )));
             }
             Ok(event_id) => delivery.event_id = Some(event_id),

@@ -112,7 +112,7 @@ impl Sender {
             .map(|provider| sample::alone(provider, &headers, body))
         {
             Some(Cow::Owned(request)) => {
-                output::note("the body is one event of a batch: it is sent in a batch of its own");
+                output::note("the body is one event of a batch; it is sent as a batch of one");
                 request.into()
             }
             Some(Cow::Borrowed(_)) | None => body.clone(),
@@ -161,7 +161,7 @@ fn unknown(config: Option<&Config>, args: &Args, globals: &Globals) -> CliError 
 
 fn no_secret(args: &Args, globals: &Globals) -> CliError {
     CliError::usage(format!(
-        "no secret to sign with: {} has no source for `{}`; name the secret with --secret",
+        "no secret to sign with: {} has no source for `{}`; set the secret with --secret",
         globals.config.display(),
         args.target,
     ))

@@ -58,11 +58,14 @@ fn text(stats: &DuplicateStatsView, reader: Reader) -> String {
     ];
     for source in stats.sources.iter().filter(|source| source.duplicates > 0) {
         parts.push(format!(
-            "{}: duplicates by the gap after the first",
+            "{}: duplicates by delay after the first",
             printable(&source.source)
         ));
         parts.push(gaps(&source.gaps, reader));
-        parts.push(format!("{}: ids with most duplicates", printable(&source.source)));
+        parts.push(format!(
+            "{}: ids with the most duplicates",
+            printable(&source.source)
+        ));
         parts.push(redelivered(&source.redelivered, reader));
     }
     parts.push(stats.note.clone());
@@ -210,13 +213,13 @@ mod tests {
         stripe: largest gap 71 h, window 30 d: fine
         stripe: once another body came
 
-        stripe: duplicates by the gap after the first
+        stripe: duplicates by delay after the first
 
         GAP        DUPLICATES  SHARE
         up to 1 s  6           ██████████████████████████████
         more       3           ███████████████
 
-        stripe: ids with most duplicates
+        stripe: ids with the most duplicates
 
         EVENT ID     DUPLICATES  FIRST      LAST      LARGEST GAP
         evt_1        7           1 min ago  30 s ago  30 s

@@ -149,7 +149,8 @@ async fn take_in(
         let name = record.name();
         if let Err(error) = target.import(vec![record], &MigrationCursor::START).await {
             let error = anyhow::Error::new(error).context(format!(
-                "{name} cannot be stored in the target: wait until it has expired in the source, or copy to another kind of store"
+                "{name} cannot be stored in the target: wait until it has expired in the source, or migrate to another \
+                 kind of store"
             ));
             return Err(error.into());
         }
@@ -185,7 +186,9 @@ fn report(places: &BothStores, copied: &Copied, globals: &Globals) -> Result<(),
     }
     if !globals.json {
         output::line(format_args!("{:>12} {}", "sha256", copied.verdict.source_hash))?;
-        output::note(format_args!("{from} and {to} hold the same. For hapax.toml:"));
+        output::note(format_args!(
+            "{from} and {to} have the same content. For hapax.toml:"
+        ));
         output::line(format_args!("\n[store]\nurl = \"{to}\""))?;
         say_what_is_hidden(&places.to);
     }
@@ -200,8 +203,8 @@ fn differs(verdict: &StoreComparison, globals: &Globals) -> CliError {
         output::warning(difference);
     }
     CliError::problem_found(
-        "the copy differs from its source, which was changed meanwhile or cannot be read twice alike: it is not \
-         served; stop everything that uses the source, empty the target, and copy again",
+        "the target differs from the source, which was changed during the migration or does not read the same twice; \
+         the target cannot be served; stop everything that uses the source, empty the target, and migrate again",
     )
 }
 

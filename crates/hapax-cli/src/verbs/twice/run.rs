@@ -79,7 +79,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     if let Some(folder) = &args.events {
         test = test.events_in(folder).map_err(failure)?;
     }
-    output::note("learning what one delivery of each event changes");
+    output::note("recording the effect of one delivery of each event");
     let report = test.run().await.map_err(failure)?;
     if let Some(file) = &args.junit {
         std::fs::write(file, report.junit())

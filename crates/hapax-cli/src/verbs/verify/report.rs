@@ -96,9 +96,11 @@ impl Report {
         match &self.verification {
             Ok(Verification::Events(_)) => "valid",
             Ok(Verification::Handshake(_)) => "a handshake, which is answered",
-            Ok(Verification::Registration(_)) => "a registration, which counts where the operator opened one",
+            Ok(Verification::Registration(_)) => {
+                "a registration, which is accepted only if an operator opened one"
+            }
             Ok(Verification::Confirmation(_)) => "a confirmation, which is called",
-            Ok(Verification::NeedsKey(_)) => "undecided: the key is missing; name it with --key",
+            Ok(Verification::NeedsKey(_)) => "undecided: the key is missing; set it with --key",
             Err(_) => "refused",
         }
     }

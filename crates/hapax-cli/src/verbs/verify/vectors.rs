@@ -78,12 +78,12 @@ fn read(path: &Path) -> Result<File, CliError> {
     }
     let text = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     serde_json::from_slice(&text)
-        .map_err(|error| CliError::usage(format!("{} is not a file of vectors: {error}", path.display())))
+        .map_err(|error| CliError::usage(format!("{} is not a vector file: {error}", path.display())))
 }
 
 fn print(sum: &Sum) -> std::io::Result<()> {
     for failure in &sum.failed {
-        let vector = failure.vector.as_deref().unwrap_or("no vector was tried");
+        let vector = failure.vector.as_deref().unwrap_or("no vectors were run");
         output::line(format_args!("{}: {vector}: {}", failure.file, failure.reason))?;
     }
     output::line(format_args!(

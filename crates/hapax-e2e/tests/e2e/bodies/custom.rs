@@ -222,7 +222,7 @@ async fn the_verbs_sign_for_every_scheme_or_say_what_they_need() {
     let checked = service.hapax(&["doctor"]).await;
     checked.assert_code(0);
     assert!(
-        checked.stdout.contains("1 public keys of the right shape"),
+        checked.stdout.contains("1 well-formed public key"),
         "{checked:#?}"
     );
     service.hapax(&["config", "check"]).await.assert_code(0);

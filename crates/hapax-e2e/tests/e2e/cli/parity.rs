@@ -91,7 +91,7 @@ async fn a_field_that_its_source_has_indexed_is_looked_up_and_completed() {
     assert_eq!(ids(&found), ["evt_2"]);
     assert_eq!(found["coverage"]["kind"], "indexed", "{found}");
     let text = service.hapax(&["events", "list", "-q", query]).await;
-    assert!(text.stderr.contains("indexed since"), "{text:#?}");
+    assert!(text.stderr.contains("indexed only since"), "{text:#?}");
     let completion = service.api("query/complete?q=body:/d").await;
     assert_eq!(completion["suggestions"][0]["term"], "body:/data/object/id=");
 }

@@ -78,7 +78,7 @@ async fn fill_and_recover(sink: &Sink, setup: Setup, room: Room) {
         number += 1;
     };
     if room.is_all_taken() {
-        eventually("the service says that it is not ready", LIMIT, async || {
+        eventually("the service reports that it is not ready", LIMIT, async || {
             (service.admin("/readyz").await.status == 503).then_some(())
         })
         .await;

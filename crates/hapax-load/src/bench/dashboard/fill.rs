@@ -64,7 +64,7 @@ pub(super) async fn run(store: &dyn Backend, count: u64) -> anyhow::Result<Landm
         destination: PAUSED.into(),
         at: clock.now(),
         by: "bench".to_owned(),
-        why: "what waits is part of the picture".to_owned(),
+        why: "the dashboard shows the backlog, too".to_owned(),
     };
     store.pause(pause).await?;
     let maker = Maker {
@@ -90,7 +90,7 @@ pub(super) async fn run(store: &dyn Backend, count: u64) -> anyhow::Result<Landm
             who: "bench".to_owned(),
             action: "replay".to_owned(),
             subject: format!("{number}"),
-            detail: "mode failed, because it is a benchmark".to_owned(),
+            detail: "only failed deliveries; created by the benchmark".to_owned(),
         };
         store.record(entry).await?;
     }

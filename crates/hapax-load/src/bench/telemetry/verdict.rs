@@ -54,7 +54,7 @@ pub(super) fn standing(ratio: f64, problems: &[String]) -> Standing {
 pub(super) fn untraced(side: Side, spans: u64, accepted: u64) -> Option<String> {
     match (side, spans) {
         (Side::Without, 0) => None,
-        (Side::Without, some) => Some(format!("{some} spans were written down without telemetry")),
+        (Side::Without, some) => Some(format!("{some} spans were recorded without telemetry")),
         // Waiting spans are not counted yet: those in the queue, and those of one export.
         (Side::With, some) if some > 0 && some + WAITING_SPANS_MAX >= 2 * accepted => None,
         (Side::With, some) => Some(format!(

@@ -43,7 +43,11 @@ impl BothStores {
         let from = match (&args.from, &configured) {
             (Some(from), _) => from.clone(),
             (None, Some(store)) => store.url.clone(),
-            (None, None) => return Err(CliError::usage("--from names the store to copy")),
+            (None, None) => {
+                return Err(CliError::usage(
+                    "--from is missing: set it to the store to migrate",
+                ));
+            }
         };
         let configured = configured.and_then(|store| store.encryption);
         let keys = |given: &Option<Vec<String>>| match given {
@@ -55,7 +59,7 @@ impl BothStores {
         let (from_keys, to_keys) = (keys(&args.from_keys)?, keys(&args.to_keys)?);
         if from == args.to {
             return Err(CliError::usage(
-                "--to names the store that is to be copied: name another one",
+                "--to is the store to migrate from: choose another target",
             ));
         }
         if let StoreUrl::Sqlite(path) = &from
@@ -63,7 +67,7 @@ impl BothStores {
         {
             // Opening the store would create it.
             return Err(CliError::not_found(format!(
-                "there is no store at {from}: nothing to copy"
+                "there is no store at {from}: nothing to migrate"
             )));
         }
         let source = OpenStore::open_to_copy(&from, from_keys.as_ref(), clock, Purpose::Serve).await?;
@@ -88,16 +92,16 @@ impl BothStores {
         match target.begin_import(mark).await? {
             ImportBegun::Started => Ok(Begun::Anew),
             ImportBegun::Occupied => Err(CliError::failed(format!(
-                "{to} is not empty: a copy needs a store of its own; name another one, or empty it if nothing in it \
-                 matters"
+                "{to} is not empty: a migration needs an empty target; choose another one, or empty it if its content \
+                 is not needed"
             ))),
             ImportBegun::Unfinished(found) if found.origin != mark.origin => Err(CliError::failed(format!(
-                "{to} is an unfinished copy of another store than {}: go on with that one, or empty it",
+                "{to} is an unfinished migration of another store than {}: resume that migration, or empty {to}",
                 self.from
             ))),
             ImportBegun::Unfinished(found) if found.census != mark.census => Err(CliError::failed(format!(
-                "{} was changed since the copy into {to} began, so that what was copied may be out of date: empty \
-                 {to}, and copy again without serving meanwhile",
+                "{} was changed since the migration into {to} began, so migrated data may be out of date: empty {to}, \
+                 and migrate again without running the service",
                 self.from
             ))),
             ImportBegun::Unfinished(found) => Ok(Begun::Again(found.reached)),
@@ -125,7 +129,7 @@ pub(super) async fn refuse_while_served(source: &dyn Backend) -> Result<(), CliE
         return Ok(());
     }
     Err(CliError::failed(format!(
-        "{running} deliveries are running, so a service still works on the store: stop every `hapax serve` on it, and \
-         run this again (what a killed one left is free when its leases end, 60 s unless configured)"
+        "{running} deliveries are running, so a service still uses the store: stop every `hapax serve` on it, and run \
+         this again (deliveries of a killed service are released when their leases expire, after 60 s by default)"
     )))
 }

@@ -51,15 +51,15 @@ pub(super) async fn compare(
             }
             (Some(one), Some(other)) if one.place() < other.place() => {
                 left.take();
-                differences.add(&left, "is missing in the copy");
+                differences.add(&left, "is missing in the target");
             }
             (Some(_), None) => {
                 left.take();
-                differences.add(&left, "is missing in the copy");
+                differences.add(&left, "is missing in the target");
             }
             (None | Some(_), Some(_)) => {
                 right.take();
-                differences.add(&right, "is only in the copy");
+                differences.add(&right, "is only in the target");
             }
         }
         seen += 1;
@@ -70,7 +70,7 @@ pub(super) async fn compare(
         if wanted != found {
             differences
                 .told
-                .push(format!("{name}: {wanted} in the source, {found} in the copy"));
+                .push(format!("{name}: {wanted} in the source, {found} in the target"));
         }
     }
     Ok(StoreComparison {
