@@ -36,7 +36,7 @@ impl ApiError {
     /// Too many wrong tokens came from this address.
     pub fn too_many_attempts(wait: Duration) -> Self {
         let detail = format!(
-            "too many wrong tokens came from your address; no token is looked at for {} s",
+            "too many wrong tokens came from your address; wait {} s before you try again",
             wait.as_secs().max(1)
         );
         Self(Problem::new(Code::TooManyAttempts, detail).retry_after(wait))
@@ -46,8 +46,8 @@ impl ApiError {
     pub fn role_too_low(who: &str, role: Role, needed: Role) -> Self {
         let (role, needed) = (role.as_str(), needed.as_str());
         let detail = format!(
-            "`{who}` has the role `{role}`, and this takes `{needed}`; use a token with that role, or change `role` in \
-             [[server.tokens]]"
+            "`{who}` has the role `{role}`, and this requires `{needed}`; use a token with that role, or change `role` \
+             in [[server.tokens]]"
         );
         Self::new(Code::RoleTooLow, detail)
     }
@@ -73,8 +73,8 @@ impl ApiError {
     /// A user of the identity provider without a role in Hapax.
     pub fn no_role(who: &str, claim: &str, values: &str, missing: &str) -> Self {
         let detail = format!(
-            "you are `{who}`, and nothing in your claim `{claim}` {missing}; it has {values}. Ask whoever runs this \
-             service, or your identity provider, to give you access, and sign in again"
+            "you are `{who}`, and no value of your claim `{claim}` {missing}; its values are {values}. Ask the \
+             operator of this service or of your identity provider for access, and sign in again"
         );
         Self::new(Code::NoRole, detail)
     }
@@ -113,7 +113,7 @@ impl ApiError {
         Self::new(Code::TooManySavedSearches, detail)
     }
 
-    /// Too many live tails at once.
+    /// Too many live tails are open.
     pub fn too_many_streams(limit: usize) -> Self {
         let detail = format!("{limit} live tails are open, which is the limit; close one and try again");
         Self::new(Code::TooManyStreams, detail)

@@ -43,7 +43,7 @@ pub(super) async fn complete(
 pub(crate) async fn completion(state: &AdminState, text: &str) -> ApiResult<CompletionView> {
     if text.len() > QUERY_BYTES_MAX {
         return Err(ApiError::invalid_parameter(format!(
-            "`q` has {} bytes, and {QUERY_BYTES_MAX} are the limit",
+            "`q` has {} bytes; the limit is {QUERY_BYTES_MAX}",
             text.len()
         )));
     }

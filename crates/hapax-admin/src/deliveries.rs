@@ -213,7 +213,7 @@ async fn dispose_named(
 ) -> ApiResult<DisposedView> {
     if named.len() > NAMED_MAX {
         let detail = format!(
-            "{} deliveries are named; at most {NAMED_MAX} in one request",
+            "{} deliveries are listed; at most {NAMED_MAX} are allowed in one request",
             named.len()
         );
         return Err(ApiError::invalid_parameter(detail));

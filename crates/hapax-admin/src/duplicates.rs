@@ -24,8 +24,7 @@ use hapax_api::views::{DuplicateStatsView, SourceDuplicatesView};
 use top::Top;
 
 /// The limitations of these figures.
-const NOTE: &str =
-    "A process writes its counts every ten seconds: of one that crashed, the last of them are missing.";
+const NOTE: &str = "Each process writes its counts every ten seconds. If a process crashes, its most recent counts are lost.";
 
 /// The range and source of the report.
 #[derive(Debug, Default, Deserialize, IntoParams)]

@@ -47,7 +47,7 @@ pub(super) async fn erase(
     let query = filter::read(&state, &asked.query)?;
     if query == EventQuery::default() {
         return Err(ApiError::invalid_parameter(
-            "`query` is empty, which means every event ever; name at least one term, such as source:stripe",
+            "`query` is empty, which would select every event; add at least one term, such as source:stripe",
         ));
     }
     let query = state.visible.narrow_to_one(query)?;

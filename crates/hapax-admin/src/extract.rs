@@ -135,7 +135,7 @@ pub fn cursor(text: Option<&str>) -> ApiResult<Option<Cursor>> {
 /// The error for an invalid cursor.
 pub(super) fn not_a_cursor(text: &str) -> ApiError {
     ApiError::invalid_parameter(format!(
-        "`{text}` is not a cursor: pass what `next` held, unchanged"
+        "`{text}` is not a cursor: pass the value of `next` unchanged"
     ))
 }
 

@@ -52,12 +52,13 @@ fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, no
     let conflict = match IdOrigin::of(&identity.event_id) {
         IdOrigin::Generated => {
             return format!(
-                "Its sender gives no id that tells one event from another, so `{}` was made here. It is not deduplicated: a further delivery of it is another event.",
+                "The provider assigns no unique id, so Hapax generated `{}`. The event is not deduplicated: every \
+                 delivery is a new event.",
                 identity.event_id
             );
         }
         IdOrigin::Conflict => {
-            "Its sender gave its id to another content before; it was accepted all the same, under an id made of both. "
+            "The provider used this id for a different body before. The event was accepted under an id made of both. "
         }
         IdOrigin::Sender | IdOrigin::Missing => "",
     };
@@ -67,13 +68,14 @@ fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, no
         identity.event_id, identity.scope
     );
     let Some(entry) = entry else {
-        return format!("{conflict}The ledger has forgotten {id}: a further delivery of it counts as new.");
+        return format!("{conflict}The ledger has forgotten {id}: another delivery is accepted as new.");
     };
     let left = readable::duration_in_words(entry.expires_at.since(now));
     let first = entry.first_seen;
     match record.duplicates.as_ref().filter(|tally| tally.count > 0) {
         None => format!(
-            "{conflict}A further delivery with {id} is a duplicate: it was first committed at {first}, and the ledger remembers it for another {left}."
+            "{conflict}Another delivery with {id} is a duplicate: it was first committed at {first}, and the ledger \
+             remembers it for another {left}."
         ),
         Some(tally) => format!(
             "{conflict}{} because {id} was already first committed at {first}; the ledger remembers it for another {left}.",
@@ -104,16 +106,16 @@ fn verification(event: &StoredEvent, facts: Option<&SourceFacts>) -> Verificatio
 }
 
 fn proven(scheme: Option<&str>, arrived_after_ms: Option<i64>, secret_number: Option<u32>) -> String {
-    let scheme = scheme.unwrap_or("a scheme that is not configured any more");
+    let scheme = scheme.unwrap_or("a scheme that is no longer configured");
     let secret = match secret_number {
-        Some(number) => format!("Genuine by {scheme}, with secret number {number} of its source"),
-        None => format!("Accepted under {scheme}; no secret is recorded with it"),
+        Some(number) => format!("Verified with {scheme} and secret {number} of its source"),
+        None => format!("Accepted with {scheme}; no secret is recorded"),
     };
     match arrived_after_ms {
         None => format!("{secret}. No time was signed."),
         Some(after @ 0..) => format!("{secret}, signed {after} ms before it arrived."),
         Some(ahead) => format!(
-            "{secret}, signed {} ms after it arrived by our clock: the sender's clock is ahead.",
+            "{secret}, signed {} ms after it arrived, by the local clock: the provider's clock is ahead.",
             ahead.unsigned_abs()
         ),
     }
@@ -137,9 +139,9 @@ mod tests {
     fn a_signature_says_which_secret_and_how_long_before() {
         assert_eq!(
             proven(Some("HMAC"), Some(1_200), Some(2)),
-            "Genuine by HMAC, with secret number 2 of its source, signed 1200 ms before it arrived."
+            "Verified with HMAC and secret 2 of its source, signed 1200 ms before it arrived."
         );
-        assert!(proven(Some("HMAC"), Some(-30), Some(1)).contains("sender's clock is ahead"));
+        assert!(proven(Some("HMAC"), Some(-30), Some(1)).contains("provider's clock is ahead"));
         assert!(proven(None, None, None).ends_with("No time was signed."));
     }
 }

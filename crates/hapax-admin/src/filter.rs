@@ -135,7 +135,7 @@ fn named(settings: &Settings, mut query: EventQuery) -> EventQuery {
 pub(super) fn both<T>(of_query: &mut Option<T>, given: Option<T>, key: &str) -> ApiResult<()> {
     if of_query.is_some() && given.is_some() {
         return Err(ApiError::invalid_parameter(format!(
-            "`{key}` is given in `q` and as a parameter of its own, and both must match; leave one"
+            "`{key}` is given in `q` and as a parameter; remove one"
         )));
     }
     if given.is_some() {

@@ -96,7 +96,8 @@ fn identity(state: &AdminState, source: &str, event_id: String) -> ApiResult<Ide
 
 fn unknown(source: &str, identity: &Identity) -> ApiError {
     let detail = format!(
-        "the ledger of `{source}` does not know `{}`: it never came, was forgotten, or is older than the ledger_window",
+        "the ledger of `{source}` does not contain `{}`: it never arrived, was forgotten, or is older than the \
+         ledger_window",
         identity.event_id
     );
     ApiError::new(Code::LedgerEntryNotFound, detail)

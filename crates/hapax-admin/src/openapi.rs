@@ -22,15 +22,15 @@ use hapax_config::Role;
 
 /// The tags of operations with their descriptions, in the order of the page.
 const TAGS: [(&str, &str); 12] = [
-    ("events", "What was received, and what became of it."),
+    ("events", "Received events and their deliveries."),
     ("replays", "Delivering again."),
-    ("deliveries", "Deliveries that were given up."),
-    ("ledger", "Which ids are remembered."),
-    ("queries", "Completing queries, and keeping them under a name."),
-    ("stats", "How much of everything there is."),
+    ("deliveries", "Dead letters."),
+    ("ledger", "The ids that the ledger remembers."),
+    ("queries", "Query completion and saved searches."),
+    ("stats", "Statistics and alerts."),
     ("sources", "Where events come from."),
     ("destinations", "Where events go."),
-    ("outbox", "Events that come from a table of your own."),
+    ("outbox", "Events from tables in your own databases."),
     ("audit", "Who did what."),
     ("description", "This description."),
     ("probes", "For load balancers and Prometheus; no token is needed."),
@@ -59,9 +59,10 @@ const PROBLEMS_KEY: &str = "x-problems";
 #[openapi(
     info(
         title = "Hapax admin API",
-        description = "Look at webhooks and operate their delivery. Lists have pages: pass `next` as `cursor`. Times \
-                       are RFC 3339 in UTC. `x-role` is the role that an operation takes. Unknown parameters and fields are refused. Whatever goes wrong is an \
-                       `application/problem+json` document (RFC 9457) with a stable `code`.",
+        description = "Inspect webhooks and operate their delivery. Lists are paginated: pass `next` as `cursor`. \
+                       Times are RFC 3339 in UTC. `x-role` is the role that an operation requires. Unknown parameters \
+                       and fields are refused. Every error is an `application/problem+json` document (RFC 9457) with a \
+                       stable `code`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     modifiers(&Access),
@@ -78,7 +79,7 @@ impl Modify for Access {
         components.add_security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
         let cookie = ApiKey::Cookie(ApiKeyValue::with_description(
             super::access::COOKIE_NAME,
-            "What the dashboard's login sets; a request that changes something needs the CSRF token, too.",
+            "The session cookie of the dashboard. On the API, it allows only reads.",
         ));
         components.add_security_scheme("session", SecurityScheme::ApiKey(cookie));
     }

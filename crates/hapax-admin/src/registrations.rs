@@ -61,7 +61,7 @@ pub async fn opened(
     let seconds = for_seconds.unwrap_or(SECONDS_DEFAULT);
     if !(1..=SECONDS_MAX).contains(&seconds) {
         return Err(ApiError::invalid_parameter(format!(
-            "`for_seconds` is {seconds}; a registration is open between 1 s and {SECONDS_MAX} s"
+            "`for_seconds` is {seconds}; a registration can be open for 1 s to {SECONDS_MAX} s"
         )));
     }
     let open_until = state.now().plus(Duration::from_secs(seconds));

@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for WhichVisitor {
     type Value = Which;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a query as text, such as \"status:dead\", or as an object")
+        f.write_str("a query as a string, such as \"status:dead\", or as an object")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Which, E> {
@@ -304,13 +304,13 @@ fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> ApiResult<Repla
     };
     if query == EventQuery::default() {
         return Err(ApiError::invalid_parameter(
-            "`query` is empty, which means every event ever; name at least one term, such as source:stripe or \
+            "`query` is empty, which would select every event; add at least one term, such as source:stripe or \
              status:dead",
         ));
     }
     let rate_per_second = asked.rate.unwrap_or(RATE_DEFAULT);
     if !(1..=RATE_MAX).contains(&rate_per_second) {
-        let detail = format!("`rate` is {rate_per_second}; it is 1 to {RATE_MAX} events a second");
+        let detail = format!("`rate` is {rate_per_second}; it must be 1 to {RATE_MAX} events per second");
         return Err(ApiError::invalid_parameter(detail));
     }
     check_why(&asked.why)?;
@@ -335,7 +335,7 @@ pub(super) fn check_why(why: &str) -> ApiResult<()> {
         return Ok(());
     }
     Err(ApiError::invalid_parameter(format!(
-        "`why` has {length} characters; at most {WHY_CHARACTERS_MAX} are kept"
+        "`why` has {length} characters; at most {WHY_CHARACTERS_MAX} are allowed"
     )))
 }
 
@@ -343,7 +343,7 @@ pub(super) fn check_why(why: &str) -> ApiResult<()> {
 pub fn job_id(text: &str) -> ApiResult<ReplayJobId> {
     let id = text.parse().map_err(|_| {
         ApiError::invalid_parameter(format!(
-            "`{text}` is not the id of a replay: it is a UUID, as `POST replays` answered"
+            "`{text}` is not a replay id: it must be a UUID, as returned by `POST replays`"
         ))
     });
     id.map(ReplayJobId)
@@ -353,8 +353,8 @@ pub fn job_id(text: &str) -> ApiResult<ReplayJobId> {
 fn too_late(destinations: &[DestinationId]) -> String {
     let names: Vec<String> = destinations.iter().map(|name| format!("`{name}`")).collect();
     format!(
-        "{} applied this event longer ago than `inbox_retention` less a day: hapax_inbox may have forgotten it, and it \
-         could take effect twice. Mode `force` makes it take effect again on purpose",
+        "{} applied this event longer ago than `inbox_retention` minus a day: hapax_inbox may have forgotten it, and \
+         it could take effect twice. Mode `force` applies it again on purpose",
         names.join(", ")
     )
 }
@@ -362,7 +362,7 @@ fn too_late(destinations: &[DestinationId]) -> String {
 fn nothing(mode: ReplayMode) -> &'static str {
     match mode {
         ReplayMode::Failed => {
-            "no delivery of this event is dead or discarded; mode `all` replays completed ones too, under the same key"
+            "no delivery of this event is dead or discarded; mode `all` also replays completed ones, under the same key"
         }
         ReplayMode::Held => "no delivery of this event is held because of its body",
         ReplayMode::All | ReplayMode::Force => {

@@ -100,7 +100,7 @@ pub async fn save(
     let read = filter::read(state, &query)?;
     if read == hapax_core::store::EventQuery::default() {
         return Err(ApiError::invalid_parameter(
-            "`query` is empty, which finds everything; a saved search needs at least one term, such as status:dead",
+            "`query` is empty, which matches everything; a saved search needs at least one term, such as status:dead",
         ));
     }
     let at = state.now();
@@ -137,7 +137,8 @@ fn check_name(name: &str) -> ApiResult<()> {
         return Ok(());
     }
     Err(ApiError::invalid_parameter(format!(
-        "the name of a saved search has 1 to {NAME_CHARACTERS_MAX} characters, no space at its ends and no control characters"
+        "the name of a saved search must have 1 to {NAME_CHARACTERS_MAX} characters, without spaces at its ends and \
+         control characters"
     )))
 }
 

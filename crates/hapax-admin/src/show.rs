@@ -213,7 +213,7 @@ pub(super) fn preview(preview: ReplayPreview) -> ReplayPreviewView {
 
 /// The detail of a 404 for an event.
 pub(super) fn no_event(id: EventId) -> String {
-    format!("there is no event {id}, or its payload has outlived the source's payload_retention")
+    format!("there is no event {id}, or its payload has expired (payload_retention of the source)")
 }
 
 /// Whether the values of a header are credentials.

@@ -225,8 +225,8 @@ fn known_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.truncate(SHOWN_MAX);
     match (names.is_empty(), more) {
         (true, _) => "none is configured".to_owned(),
-        (false, 0) => format!("configured are {}", names.join(", ")),
-        (false, more) => format!("configured are {} and {more} more", names.join(", ")),
+        (false, 0) => format!("configured: {}", names.join(", ")),
+        (false, more) => format!("configured: {} and {more} more", names.join(", ")),
     }
 }
 

@@ -119,8 +119,8 @@ impl TailParameters {
             return Ok(query);
         }
         Err(ApiError::invalid_parameter(
-            "a live tail shows events at the moment they arrive, when only their source, type and id are known; \
-             leave the other terms out, or look with `GET events`",
+            "a live tail shows events as they arrive, when only their source, type and id are known; remove the other \
+             terms, or search with `GET events`",
         ))
     }
 }

@@ -35,7 +35,7 @@ impl Alerts {
                 known: if names.is_empty() {
                     "none is configured".to_owned()
                 } else {
-                    format!("configured are {}", names.join(", "))
+                    format!("configured: {}", names.join(", "))
                 },
             });
         }

@@ -261,6 +261,6 @@ async fn a_test_message_says_what_came_of_it_and_an_unknown_receiver_is_named() 
     let unknown = process.alerts.test(Some("nobody")).await.unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "there is no [alerts.receivers.nobody]; configured are script"
+        "there is no [alerts.receivers.nobody]; configured: script"
     );
 }

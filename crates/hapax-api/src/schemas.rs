@@ -11,15 +11,15 @@ use crate::query::{BODY_TERMS_MAX, QUERY_BYTES_MAX};
 pub(crate) const QUERY_FORMAT: &str = "hapax-query";
 
 /// Describes the replay modes.
-const MODE: &str = "Which deliveries are put back: `failed` are the dead and discarded ones; `all` takes completed ones \
-                    too, under the same keys; `force` takes all of them under new keys, so that they take effect again; \
-                    `held` releases those that are held because their body came before under another id, which no other \
-                    mode reaches.";
+const MODE: &str = "Which deliveries are requeued: `failed` requeues dead and discarded ones; `all` also completed \
+                    ones, under the same keys; `force` all of them under new keys, so that they take effect again; \
+                    `held` releases deliveries that are held because their body arrived before under another id, which \
+                    no other mode releases.";
 
 /// The processing status of an event.
 pub fn event_status() -> Object {
     choice(
-        "What has become of the event.",
+        "The processing status of the event.",
         Null::No,
         EventStatus::ALL.map(EventStatus::as_str),
     )
@@ -28,8 +28,9 @@ pub fn event_status() -> Object {
 /// The origin of an event's id.
 pub(crate) fn id_origin() -> Object {
     choice(
-        "Where the id comes from: the `sender`; `generated` here, so that no other event is a duplicate of it; `missing`, \
-         and the event is kept aside; or made of a known id and another content, a `conflict` that was accepted.",
+        "The origin of the id: assigned by the provider (`sender`); `generated` by Hapax, so the event is not \
+         deduplicated; `missing`, so the event is quarantined; or an accepted `conflict`, whose id is made of the \
+         known id and the new content.",
         Null::No,
         IdOrigin::ALL.map(IdOrigin::as_str),
     )
@@ -37,7 +38,7 @@ pub(crate) fn id_origin() -> Object {
 
 pub fn error_class() -> Object {
     choice(
-        "Why a delivery of it was given up.",
+        "The error of a dead delivery.",
         Null::No,
         ErrorClass::ALL.map(ErrorClass::as_str),
     )
@@ -45,11 +46,7 @@ pub fn error_class() -> Object {
 
 /// The time range of a chart.
 pub fn span() -> Object {
-    choice(
-        "How far to look back.",
-        Null::No,
-        TimeRange::ALL.map(TimeRange::as_str),
-    )
+    choice("The time range.", Null::No, TimeRange::ALL.map(TimeRange::as_str))
 }
 
 /// Which deliveries a replay requeues.
@@ -64,7 +61,11 @@ pub fn replay_mode_or_null() -> Object {
 
 /// The state of a bulk replay.
 pub(crate) fn replay_state() -> Object {
-    choice("Where it stands.", Null::No, ["running", "done", "cancelled"])
+    choice(
+        "The state of the replay.",
+        Null::No,
+        ["running", "done", "cancelled"],
+    )
 }
 
 /// A string in the query language.
@@ -73,7 +74,7 @@ pub fn query_text() -> Object {
         .schema_type(Type::String)
         .format(Some(SchemaFormat::Custom(QUERY_FORMAT.to_owned())))
         .description(Some(
-            "Which events, in the query language. What is given besides must match, too.",
+            "A query in the query language. Other parameters must match, too.",
         ))
         .max_length(Some(QUERY_BYTES_MAX))
         .examples(["source:stripe type:invoice.* status:dead since:2h"])
@@ -86,7 +87,7 @@ pub fn which() -> RefOr<Schema> {
     let fields = ObjectBuilder::from(event_query()).min_properties(Some(1));
     let both = AnyOfBuilder::new()
         .description(Some(
-            "Which events: a text in the query language, or the same as an object.",
+            "The events to select: a string in the query language, or the same query as an object.",
         ))
         .item(query_text())
         .item(fields);
@@ -102,12 +103,12 @@ pub(crate) fn event_query() -> Object {
             .build()
     };
     ObjectBuilder::new()
-        .description(Some("Which events; everything given must match."))
+        .description(Some("A query as an object. Every given field must match."))
         .property("source", text())
         .property(
             "status",
             choice(
-                "What has become of the event.",
+                "The processing status of the event.",
                 Null::Yes,
                 EventStatus::ALL.map(EventStatus::as_str),
             ),
@@ -118,13 +119,16 @@ pub(crate) fn event_query() -> Object {
         .property(
             "error",
             choice(
-                "Why a delivery of it was given up.",
+                "The error of a dead delivery.",
                 Null::Yes,
                 ErrorClass::ALL.map(ErrorClass::as_str),
             ),
         )
         .property("duplicates", copies())
-        .property("has", choice("What it has besides.", Null::Yes, ["conflict"]))
+        .property(
+            "has",
+            choice("Only events that have a conflict.", Null::Yes, ["conflict"]),
+        )
         .property(
             "body",
             ArrayBuilder::new()

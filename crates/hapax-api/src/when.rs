@@ -38,9 +38,7 @@ impl FromStr for When {
 
 /// A string that is neither.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "`{0}` is not a time: write RFC 3339, such as 2026-01-31T12:00:00Z, or how long ago, such as 2h or 7d"
-)]
+#[error("`{0}` is not a time: write RFC 3339, such as 2026-01-31T12:00:00Z, or an age, such as 2h or 7d")]
 pub struct NotATime(String);
 
 #[cfg(test)]

@@ -27,16 +27,16 @@ pub(super) async fn page(
     let found = audit::page(&state, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
     let now = state.now();
     let content = html! {
-        p class="muted" { "Everything that people did to this service, by the dashboard, the API or the command line." }
+        p class="muted" { "Every action on this service through the dashboard, the API or the command line." }
         @if found.audit.is_empty() {
-            p class="card empty" { "Nobody has done anything yet." }
+            p class="card empty" { "No actions yet." }
         } @else {
             div class="table" {
                 table {
                     thead {
                         tr {
                             th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
-                            th scope="col" { "To what" } th scope="col" { "Detail" }
+                            th scope="col" { "Target" } th scope="col" { "Detail" }
                         }
                     }
                     tbody {

@@ -88,7 +88,7 @@ pub(super) async fn page(
 
 fn groups_table(viewer: &Viewer, groups: &[DeadGroupView], now: Timestamp) -> Markup {
     if groups.is_empty() {
-        return html! { p class="card empty" { "There are no dead letters: nothing was given up." } };
+        return html! { p class="card empty" { "There are no dead letters." } };
     }
     html! {
         div class="table" {
@@ -135,14 +135,14 @@ fn one_by_one(viewer: &Viewer, list: List, found: &DeliveriesView, now: Timestam
     };
     html! {
         @if found.deliveries.is_empty() {
-            p class="card empty" { "None is " (list.as_str()) "." }
+            p class="card empty" { "There are no " (list.as_str()) " deliveries." }
         } @else {
             div class="table" {
                 table {
                     thead {
                         tr {
                             th scope="col" { "Event" } th scope="col" { "Destination" } th scope="col" { "Error" }
-                            th scope="col" class="number" { "Attempts" } th scope="col" { "Given up" } th scope="col" { "Decide" }
+                            th scope="col" class="number" { "Attempts" } th scope="col" { "Dead since" } th scope="col" { "Action" }
                         }
                     }
                     tbody { @for delivery in &found.deliveries { (delivery_row(viewer, list, delivery, now)) } }

@@ -37,7 +37,7 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult
     let settings = state.settings.load();
     let content = html! {
         @if configured.is_empty() {
-            p class="card empty" { "No destination is configured: events are kept, and go nowhere." }
+            p class="card empty" { "No destination is configured: events are stored and not delivered." }
         }
         div class="stack" {
             @for place in &configured {
@@ -85,11 +85,11 @@ fn card(
         }
         dl class="kv" {
             @if place.id != place.name { dt { "Id" } dd { code { (place.id) } } }
-            dt { "Kind" } dd { (place.kind.as_deref().unwrap_or("not configured any more; its work waits until it is again")) }
+            dt { "Kind" } dd { (place.kind.as_deref().unwrap_or("no longer configured; its deliveries are held")) }
             @if let Some(target) = &place.target { dt { "Target" } dd { code { (target) } } }
             dt { "Running" } dd { (readable::count(place.running.into())) " of at most " (readable::count(place.concurrency.into())) " in this process" }
             @if let Some(open_ms) = place.breaker_open_ms {
-                dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tries whether it works again" }
+                dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tests it" }
             }
             @if let Some(work) = work { (backlog(work, now)) }
             (ten_minutes::of_destination(recent, &place.id))
@@ -132,7 +132,7 @@ fn switch(viewer: &Viewer, place: &DestinationView, now: Timestamp) -> Markup {
                 &link::under("destinations", &place.name, "pause"),
                 html! {
                     div class="row" {
-                        label for=(field) { "Why pause" }
+                        label for=(field) { "Reason" }
                         input class="short" id=(field) name="why" maxlength="1024" placeholder="a deploy";
                         button class="button" type="submit" { "Pause " (place.name) }
                     }

@@ -84,13 +84,13 @@ impl Done {
             Self::SearchSaved => "The search was saved.",
             Self::SearchDeleted => "The saved search was deleted.",
             Self::Released => "The conflicting body was released as a new event.",
-            Self::Forgotten => "The id was forgotten. The next event with it counts as new.",
+            Self::Forgotten => "The id was forgotten. The next event with it is accepted as new.",
             Self::Discarded => "The dead letter was discarded. It can be restored until its payload expires.",
             Self::Restored => "The delivery is a dead letter again.",
             Self::RegistrationOpened => {
-                "The registration is open for ten minutes: create the webhook at the sender now."
+                "The registration is open for ten minutes: create the webhook at the provider now."
             }
-            Self::OutboxRetried => "The row is tried again.",
+            Self::OutboxRetried => "The row will be retried.",
             Self::SignedOut => "You have signed out.",
         }
     }

@@ -34,19 +34,19 @@ pub(super) async fn page(
     let view = duplicates::over(&state, span, None).await?;
     let now = state.now();
     let content = html! {
-        p { "How often each sender repeats itself, how late its duplicates come, and whether its ids can be trusted. "
+        p { "How often each provider sends duplicates, how late they arrive, and whether its ids can be trusted. "
             a href="/sources" { "All sources" } }
         (ranges::tabs("/duplicates", span))
         (chart::legend(&KINDS))
         @if view.sources.is_empty() {
-            p class="card empty" { "No source is configured, so nothing came twice." }
+            p class="card empty" { "No source is configured, so there are no duplicates." }
         }
         div class="stack" {
             @for source in &view.sources {
                 section class="card stack" id={ "source-" (source.source) } { (card(source, span, now)) }
             }
         }
-        p class="muted small" { (view.note) " The figures of single ids are exact." }
+        p class="muted small" { (view.note) " The figures of individual ids are exact." }
     };
     Ok(frame::page(&viewer, Here::Sources, "Duplicates", content))
 }
@@ -91,7 +91,7 @@ const fn words(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Window => "window",
         FindingKind::UnstableIds => "ids not stable",
-        FindingKind::ReusedIds => "ids used again",
+        FindingKind::ReusedIds => "ids reused",
     }
 }
 
@@ -105,7 +105,7 @@ fn gaps(source: &SourceDuplicatesView) -> Markup {
     html! {
         div class="table" tabindex="0" role="region" aria-label={ "Gaps of " (source.source) } {
             table {
-                caption { "Duplicates by the time after the first" }
+                caption { "Duplicates by delay after the first" }
                 thead { tr { th scope="col" { "Gap" } th scope="col" class="number" { "Duplicates" } th scope="col" { "Share" } } }
                 tbody { @for class in &source.gaps { (gap_row(class, most)) } }
             }
@@ -125,9 +125,9 @@ fn gap_row(class: &GapClassView, most: u64) -> Markup {
 
 fn redelivered(ids: &[RedeliveredView], now: Timestamp) -> Markup {
     html! {
-        div class="table" tabindex="0" role="region" aria-label="Ids with most duplicates" {
+        div class="table" tabindex="0" role="region" aria-label="Ids with the most duplicates" {
             table {
-                caption { "Ids with most duplicates" }
+                caption { "Ids with the most duplicates" }
                 thead { tr {
                     th scope="col" { "Event id" } th scope="col" class="number" { "Duplicates" } th scope="col" { "First" }
                     th scope="col" { "Last" } th scope="col" { "Largest gap" }

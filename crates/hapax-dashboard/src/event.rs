@@ -75,12 +75,12 @@ fn summary(view: &EventView, now: Timestamp) -> Markup {
     html! {
         @if let Some(earlier) = view.same_body_as {
             p class="notice warn" {
-                "The same body came before under another id, as " a href=(link::event(earlier)) { (earlier) }
-                ". Ids of this sender are not signed, so somebody may have sent it again."
+                "The same body arrived before under another id, as event " a href=(link::event(earlier)) { (earlier) }
+                ". This provider does not sign its ids, so the request may have been replayed."
             }
         }
         @if view.is_erased {
-            p class="notice" { "This event was erased: its headers, its body, its conflicts and what destinations answered are gone. A further delivery of it is still a duplicate." }
+            p class="notice" { "This event was erased: its headers, body, conflicts and the responses of destinations were deleted. Another delivery of it is still a duplicate." }
         }
         dl class="kv card" {
             dt { "Status" } dd { (status::status(view.status)) " " span class="muted" { (meaning(view.status)) } }
@@ -96,12 +96,12 @@ fn summary(view: &EventView, now: Timestamp) -> Markup {
 
 const fn meaning(status: EventStatus) -> &'static str {
     match status {
-        EventStatus::Completed => "every destination has done its work",
-        EventStatus::Pending => "work is under way",
-        EventStatus::Failed => "an attempt failed and is made again",
+        EventStatus::Completed => "delivered to every destination",
+        EventStatus::Pending => "deliveries are in progress",
+        EventStatus::Failed => "an attempt failed and will be retried",
         EventStatus::Quarantined => "it has no provider id and is not delivered until you replay it",
-        EventStatus::Dead => "a destination was given up",
-        EventStatus::Held => "nothing is delivered until somebody releases it",
-        EventStatus::Ignored => "it is delivered to nobody",
+        EventStatus::Dead => "a delivery is dead",
+        EventStatus::Held => "held until an operator releases it",
+        EventStatus::Ignored => "it has no destination",
     }
 }

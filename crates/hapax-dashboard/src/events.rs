@@ -107,7 +107,7 @@ fn covered(coverage: CoverageView, now: Timestamp) -> Markup {
         CoverageView::Everything => html! {},
         CoverageView::Indexed { since } => html! {
             p class="notice" {
-                "This field is indexed: everything accepted since " (moment(since, now)) " was looked at, and nothing before."
+                "This field is indexed: only events accepted since " (moment(since, now)) " were searched."
             }
         },
         CoverageView::Newest {

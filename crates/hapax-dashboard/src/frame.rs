@@ -164,9 +164,9 @@ const KEYS: [(&str, &str); 6] = [
     ("j k", "the next and the previous row"),
     ("Enter", "open the row"),
     ("/", "search"),
-    ("r", "replay the event of the row; it asks first"),
+    ("r", "replay the event of the row, after a confirmation"),
     ("?", "show these keys"),
-    ("Esc", "close, or leave the row or the search"),
+    ("Esc", "close the dialog, or leave the row or the search"),
 ];
 
 /// The logo: an event and its duplicate, of which only one counts.

@@ -66,7 +66,7 @@ pub(super) async fn tail(
 
 /// Why a search cannot be live.
 pub(super) const NOT_LIVE: &str =
-    "the search asks for more than is known when an event arrives: its source, type and id";
+    "the search uses more than source, type and id, which are all that is known when an event arrives";
 
 struct Tail {
     wanted: EventQuery,

@@ -115,7 +115,7 @@ fn show(state: &AdminState, theme: Theme, next: &str, said: Said) -> Response {
             label for="token" { "Token" }
             input id="token" name="token" type="password" required autofocus autocomplete="current-password"
                 aria-describedby=[matches!(said, Said::WrongToken).then_some("wrong")];
-            label for="note" { "Note " span class="muted" { "(optional, such as your name; the audit trail shows it beside the token's name)" } }
+            label for="note" { "Note " span class="muted" { "(optional, such as your name; the audit trail shows it next to the token's name)" } }
             input id="note" name="note" type="text" maxlength=(NOTE_BYTES_MAX) autocomplete="username";
             button class="button primary" type="submit" { "Sign in" }
         }

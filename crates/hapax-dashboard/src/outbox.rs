@@ -27,7 +27,7 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult
     let now = state.now();
     let settings = state.settings.load();
     let content = html! {
-        p { "Rows that your applications write into " code { "hapax_outbox" } " become events here, and are delivered as such." }
+        p { "Rows that your applications write into " code { "hapax_outbox" } " become events and are delivered like webhooks." }
         @if all.is_empty() {
             p class="card empty" { "No outbox is configured. Add " code { "[outbox.NAME]" } " with its " code { "url" } " to hapax.toml." }
         }
@@ -61,7 +61,7 @@ fn card(outbox: &OutboxView, now: Timestamp) -> Markup {
             (state_badge(outbox))
         }
         @if let Some(problem) = &outbox.problem {
-            p class="notice bad" { "Its table cannot be used, and its rows wait there: " (problem) }
+            p class="notice bad" { "Its table cannot be used, and its rows wait: " (problem) }
         } @else {
             dl class="kv" {
                 dt { "Waiting" }
@@ -95,7 +95,7 @@ fn refused(viewer: &Viewer, outbox: &OutboxView) -> Markup {
         @if !outbox.refused_rows.is_empty() {
             div class="table" {
                 table {
-                    caption { "The first refused rows, by id. Correct the row or the configuration, then try it again; or delete the row." }
+                    caption { "The first refused rows, by id. Correct the row or the configuration and retry it, or delete the row." }
                     thead {
                         tr {
                             th scope="col" class="number" { "Row" } th scope="col" { "Key" } th scope="col" { "Order key" }

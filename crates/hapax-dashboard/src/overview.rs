@@ -42,13 +42,13 @@ pub(super) async fn page(
         h2 { "Sources" }
         (chart::legend(&KINDS))
         @if view.traffic.sources.is_empty() {
-            p class="card empty" { "No source is configured. `hapax init` writes a configuration to begin with." }
+            p class="card empty" { "No source is configured. `hapax init` creates an initial configuration." }
         }
         div class="grid" { @for source in &view.traffic.sources { (source_card(source, &view.traffic)) } }
         h2 { "Destinations" }
         (destinations(&view, now))
         (ten_minutes::section(&recent))
-        p class="muted small" { "In a large store, backlogs and dead letters are those of a moment ago." }
+        p class="muted small" { "In a large store, backlogs and dead letters may be slightly out of date." }
     };
     Ok(frame::page(&viewer, Here::Overview, "Overview", content))
 }
@@ -107,7 +107,7 @@ const fn words(kind: AttentionKind) -> &'static str {
         AttentionKind::Slow => "slow attempts",
         AttentionKind::Duplicates => "many duplicates",
         AttentionKind::Conflict => "conflict",
-        AttentionKind::Gap => "late copy",
+        AttentionKind::Gap => "late duplicate",
         AttentionKind::Refused => "refused",
         AttentionKind::Paused => "paused",
     }
@@ -200,7 +200,7 @@ fn slots_table(source: &SourceTrafficView, traffic: &TrafficView) -> Markup {
     html! {
         div class="table" {
             table {
-                caption { "Slots of " (traffic.step_seconds / 60) " min in which something arrived" }
+                caption { "Slots of " (traffic.step_seconds / 60) " min with arrivals" }
                 thead { tr { th scope="col" { "From" } @for kind in KINDS { th scope="col" class="number" { (kind) } } } }
                 tbody {
                     @for (slot, at) in busy {

@@ -48,7 +48,7 @@ pub(super) async fn page(
     let now = state.now();
     let content = html! {
         @if found.replays.is_empty() {
-            p class="card empty" { "Nobody has replayed a group yet. " a href="/dead" { "Dead letters" } " are where that begins." }
+            p class="card empty" { "No group has been replayed yet. " a href="/dead" { "Dead letters" } " are where a replay starts." }
         } @else {
             (table(&found.replays, now))
         }
@@ -123,7 +123,7 @@ fn progress(job: &ReplayJobView, of: Option<u64>) -> Markup {
                     Some(of) => progress max=(of) value=(looked_at) aria-label="Progress" {},
                     None => progress aria-label="Progress" {},
                 }
-                p class="muted small" { "This page loads again every " (REFRESH_SECONDS) " s. The replay goes on when you leave it, and after a restart." }
+                p class="muted small" { "This page reloads every " (REFRESH_SECONDS) " s. The replay continues if you leave it, and after a restart." }
             } @else {
                 progress max="1" value=(if job.state == ReplayJobState::Done { "1" } else { "0" }) aria-label="Progress" {}
             }
@@ -156,7 +156,7 @@ fn table(jobs: &[ReplayJobView], now: Timestamp) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "Started" } th scope="col" { "State" } th scope="col" { "Events" } th scope="col" { "Who" }
-                        th scope="col" class="number" { "Looked at" } th scope="col" class="number" { "Requeued" } th scope="col" { "Why" }
+                        th scope="col" class="number" { "Examined" } th scope="col" class="number" { "Requeued" } th scope="col" { "Reason" }
                     }
                 }
                 tbody {

@@ -40,7 +40,7 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult
         .map(facts::refusal)
         .collect();
     let content = html! {
-        p { a href="/duplicates" { "Duplicates" } ": how often each sender repeats itself, how late, and whether its ids can be trusted." }
+        p { a href="/duplicates" { "Duplicates" } ": how often each provider sends duplicates, how late, and whether its ids can be trusted." }
         @if all.is_empty() {
             p class="card empty" { "No source is configured: every webhook is answered 404." }
         }
@@ -94,11 +94,11 @@ fn card(viewer: &Viewer, source: &SourceView, traffic: Option<&SourceTrafficView
 fn console(source: &SourceView) -> Markup {
     match (&source.console_url, &source.scheme) {
         (Some(url), _) => html! {
-            p { "Enter this at the sender:" }
+            p { "Enter this URL at the provider:" }
             p { code class="console" data-copy { (url) } }
         },
         (None, Some(_)) => html! {
-            p { "Enter the public address of this service at the sender, followed by " code { "/in/" (source.name) } ". Set " code { "public_url" } " and the whole line is shown here." }
+            p { "Enter the public URL of this service at the provider, followed by " code { "/in/" (source.name) } ". Set " code { "public_url" } " to show the complete URL here." }
         },
         (None, None) => {
             html! { p class="muted" { "An " a href="/outbox" { "outbox" } ": its rows become events." } }
@@ -110,18 +110,18 @@ fn configured(source: &SourceView) -> Markup {
     let window = |seconds| readable::duration(Duration::from_secs(seconds));
     html! {
         dl class="kv" {
-            dt { "Preset" } dd { (source.provider.as_deref().unwrap_or("none; it says itself how it signs")) }
+            dt { "Preset" } dd { (source.provider.as_deref().unwrap_or("none; custom signature scheme")) }
             @if let Some(scheme) = &source.scheme { dt { "Verified by" } dd { (marked(scheme)) } }
             @if let Some(rule) = &source.event_id_rule { dt { "Event id" } dd { code { (rule) } ", unique in scope " code { (source.scope) } } }
             @if source.id_class.as_deref() == Some(IdClass::NotDeduplicated.as_str()) {
-                dt { "Duplicates" } dd { "not recognised: its sender gives no id that tells one event from another" }
+                dt { "Duplicates" } dd { "not detected: the provider assigns no unique id" }
             }
             @if source.on_conflict.as_deref() == Some(OnConflict::Accept.as_str()) {
-                dt { "Conflicts" } dd { "accepted: another content under a known id is an event of its own" }
+                dt { "Conflicts" } dd { "accepted: a different body under a known id is a separate event" }
             }
             dt { "Secrets" } dd { (source.secrets) " configured, never shown" }
             dt { "Delivers to" }
-            dd { @if source.deliver_to.is_empty() { "nothing; its events are kept" } @else { (source.deliver_to.join(", ")) } }
+            dd { @if source.deliver_to.is_empty() { "nothing; its events are stored" } @else { (source.deliver_to.join(", ")) } }
             dt { "Remembers ids for" } dd { (window(source.ledger_window_seconds)) }
             dt { "Keeps payloads for" } dd { (window(source.payload_retention_seconds)) ", of dead letters for " (window(source.dead_retention_seconds)) }
         }

@@ -56,7 +56,7 @@ fn whose(recent: &TenMinutesView) -> String {
         let watched = readable::duration(Duration::from_secs(recent.watched_seconds));
         format!("Of the process that answers, which started {watched} ago.")
     } else {
-        "Of the process that answers; other replicas have their own.".to_owned()
+        "Figures of the process that answers; other replicas have their own.".to_owned()
     }
 }
 
@@ -97,8 +97,8 @@ fn destinations(destinations: &[DestinationTenMinutesView]) -> Markup {
                     tr {
                         th scope="col" { "Destination" }
                         th scope="col" class="number" { "Completed" } th scope="col" class="number" { "Failed" }
-                        th scope="col" class="number" { "Given up" }
-                        th scope="col" class="number" { "Took p50 / p95 / p99" }
+                        th scope="col" class="number" { "Dead" }
+                        th scope="col" class="number" { "Duration p50 / p95 / p99" }
                     }
                 }
                 tbody {

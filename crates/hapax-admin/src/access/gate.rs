@@ -106,7 +106,7 @@ pub(super) fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     // The library's generator does not fail once the process runs. Zeroes could be guessed, so the process aborts.
     if rand::fill(&mut bytes).is_err() {
-        tracing::error!("the system has no randomness");
+        tracing::error!("the operating system provided no random bytes");
         std::process::abort();
     }
     bytes

@@ -32,9 +32,7 @@ pub(super) fn window(
 ) -> WindowView {
     let gap = Duration::from_millis(total.gap_ms_max);
     let Some(source) = source else {
-        return unknown(format!(
-            "{name}: it is not configured any more, so it has no window"
-        ));
+        return unknown(format!("{name}: no longer configured, so it has no window"));
     };
     let window = Duration::from_secs(source.ledger_window_seconds);
     let least = ledger_window_min(source.provider.as_deref().and_then(catalogue::get));
@@ -103,16 +101,17 @@ fn sentence(
     let window = readable::duration(window);
     match advice {
         WindowAdvice::Unknown => format!(
-            "{name}: no duplicates in the last {}, window {window}: nothing to judge by",
+            "{name}: no duplicates in the last {}, window {window}: not enough data",
             span.as_str()
         ),
         WindowAdvice::Fine => format!("{name}: largest gap {gap}, window {window}: fine"),
         WindowAdvice::Raise => format!(
-            "{name}: largest gap {gap}, window {window}: too near; raise `ledger_window` to \"{to}d\", or a later copy counts as new and takes effect again"
+            "{name}: largest gap {gap}, window {window}: too short; raise `ledger_window` to \"{to}d\", or a later \
+             duplicate is accepted as new and takes effect again"
         ),
-        WindowAdvice::MayLower => format!(
-            "{name}: largest gap {gap}, window {window}: fine; \"{to}d\" would do, if you want to keep fewer ids"
-        ),
+        WindowAdvice::MayLower => {
+            format!("{name}: largest gap {gap}, window {window}: fine; \"{to}d\" would be enough")
+        }
     }
 }
 
@@ -133,10 +132,9 @@ fn unstable(total: &Traffic) -> Option<FindingView> {
     (total.same_bodies >= TWINS_MIN && share > TWINS_SHARE_MAX).then(|| FindingView {
         kind: FindingKind::UnstableIds,
         sentence: format!(
-            "{} of {} new events ({:.1}%) had the very body of an event shortly before, under another id. If these are \
-             duplicates, the sender's ids are not stable, and each takes effect again. Look at two of them, and take the id \
-             from what stays the same: `event_id = \"body:/order/id\"`, a list of places that makes a composite, or \
-             `body-sha256`.",
+            "{} of {} new events ({:.1}%) had the same body as a recent event under another id. If these are \
+             duplicates, the provider's ids are not stable, and each takes effect again. Compare two of them, and use \
+             an id that stays the same: `event_id = \"body:/order/id\"`, a list of locations, or `body-sha256`.",
             total.same_bodies,
             total.accepted,
             share * 100.0
@@ -148,9 +146,9 @@ fn reused(total: &Traffic) -> Option<FindingView> {
     (total.conflicts > 0).then(|| FindingView {
         kind: FindingKind::ReusedIds,
         sentence: format!(
-            "{} times another body came under a known id. It was kept aside and took no effect. Compare them with \
-             `hapax conflicts`: if they are different events, the id does not tell them apart, and `event_id` needs a \
-             list of places that makes a composite; if they are one event, the sender changes its body when it repeats it.",
+            "{} requests had a known id and a different body. They were stored as conflicts and not delivered. Compare \
+             them with `hapax conflicts`: if they are different events, the id is not unique, and `event_id` needs a \
+             list of locations; if they are the same event, the provider changes its body on a retry.",
             total.conflicts
         ),
     })
@@ -193,20 +191,20 @@ mod tests {
         assert_eq!(told(30, 71), "stripe: largest gap 71 h, window 30 d: fine");
         assert_eq!(
             told(30, 25 * 24),
-            "stripe: largest gap 25 d, window 30 d: too near; raise `ledger_window` to \"50d\", or a later copy counts \
-             as new and takes effect again"
+            "stripe: largest gap 25 d, window 30 d: too short; raise `ledger_window` to \"50d\", or a later duplicate \
+             is accepted as new and takes effect again"
         );
         assert_eq!(
             told(30, 1),
-            "stripe: largest gap 1 h, window 30 d: fine; \"4d\" would do, if you want to keep fewer ids"
+            "stripe: largest gap 1 h, window 30 d: fine; \"4d\" would be enough"
         );
         assert_eq!(
             window("old", None, &total(1), TimeRange::Week).sentence,
-            "old: it is not configured any more, so it has no window"
+            "old: no longer configured, so it has no window"
         );
         assert_eq!(
             window("stripe", Some(&source(30)), &Traffic::default(), TimeRange::Day).sentence,
-            "stripe: no duplicates in the last 24h, window 30 d: nothing to judge by"
+            "stripe: no duplicates in the last 24h, window 30 d: not enough data"
         );
     }
 

@@ -13,7 +13,7 @@ pub(super) fn text(event: &StoredEvent, request: &Resigned, now: Timestamp) -> S
     let mut lines = vec![
         "#!/bin/sh".to_owned(),
         format!(
-            "# {}, once more, signed at {now} with the first secret of its source.",
+            "# {}, signed again at {now} with the first secret of its source.",
             title(event)
         ),
     ];

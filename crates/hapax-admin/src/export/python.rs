@@ -25,7 +25,7 @@ pub(super) fn text(copy: &Copy<'_>) -> String {
     };
     format!(
         r#"# {title}, delivered twice: both are answered 2xx.
-# Add what your handler must have done exactly once. Run: WEBHOOK_URL=http://127.0.0.1:3000/ pytest
+# Add assertions about the effect, which must have happened exactly once. Run: WEBHOOK_URL=http://127.0.0.1:3000/ pytest
 import os
 import urllib.request
 

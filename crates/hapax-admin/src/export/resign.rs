@@ -34,7 +34,7 @@ pub(super) fn request(
 ) -> ApiResult<Resigned> {
     let facts = facts.ok_or_else(|| {
         ApiError::invalid_parameter(format!(
-            "`{}` is not a source of the configuration, so nothing can sign for it; copy it as a test instead",
+            "`{}` is not a configured source, so there is no secret to sign with; export it as a test instead",
             event.source
         ))
     })?;
@@ -42,7 +42,7 @@ pub(super) fn request(
     let signer = |secret: &str| {
         ProviderSigner::of_proof(&facts.recipe.proof, secret, &facts.options).map_err(|_| {
             ApiError::invalid_parameter(format!(
-                "what `{}` has in `secrets` verifies and cannot sign; copy it as a test instead",
+                "the `secrets` of `{}` can verify but not sign; export it as a test instead",
                 event.source
             ))
         })
@@ -64,10 +64,11 @@ pub(super) fn request(
     let surroundings = match (event.batch, &body) {
         (None, _) => None,
         (Some(_), Cow::Borrowed(_)) => {
-            Some("It came in a request with others; this is the request with it alone.")
+            Some("It arrived in a request with other events; this request contains only this one.")
         }
         (Some(_), Cow::Owned(_)) => Some(
-            "It came in a batch; here it is alone, and the fields around it are those of the provider's sample.",
+            "It arrived in a batch; here it is the only one, and the fields around it are those of the provider's \
+             sample.",
         ),
     };
     let delivery = proof.sign(Delivery {
@@ -81,7 +82,8 @@ pub(super) fn request(
     let mut notes = notes(event, facts, secret, &delivery, now);
     notes.extend(surroundings.map(str::to_owned));
     if sends_secret {
-        notes.push("Set TOKEN to what the source has in `secrets`: it is sent as it is, and Hapax does not print it.".to_owned());
+        notes.push("Set TOKEN to the value in the source's `secrets`: it is sent unchanged, and Hapax does not print \
+                    it.".to_owned());
     }
     Ok(Resigned {
         url: delivery.url,
@@ -101,23 +103,24 @@ fn notes(
 ) -> Vec<String> {
     let mut notes = vec![match read_back(facts, secret, signed, now) {
         _ if BodyHash::of(&event.body) != event.raw_hash => {
-            "Fields that the source redacts are hidden, so the body differs: Hapax keeps it aside as a conflict."
+            "Fields that the source redacts are missing, so the body differs: Hapax stores it as a conflict."
                 .to_owned()
         }
         Ok((id, body)) if id == event.identity.event_id && *body == event.body[..] => {
             "Hapax answers that it is a duplicate: nothing takes effect again.".to_owned()
         }
         Ok((id, _)) if id == event.identity.event_id => {
-            "The time stands in the body, so the body differs: Hapax keeps it aside as a conflict.".to_owned()
+            "The body contains the time, so it differs: Hapax stores it as a conflict.".to_owned()
         }
         Ok(_) if !is_in_event(facts) => {
-            "Hapax takes it for another event: its id was made of the whole request it came in.".to_owned()
+            "Hapax treats it as a different event: its id was derived from the whole original request."
+                .to_owned()
         }
-        Ok(_) => "Hapax takes it for another event: the id is not where it was.".to_owned(),
+        Ok(_) => "Hapax treats it as a different event: the id is not at its original location.".to_owned(),
         Err(why) => format!("Hapax will refuse it: {}", super::literal::in_comment(&why)),
     }];
     if let Some(seconds) = facts.recipe.proof.tolerance_seconds() {
-        notes.push(format!("The signature is good for {seconds} s."));
+        notes.push(format!("The signature is valid for {seconds} s."));
     }
     notes
 }
@@ -143,14 +146,14 @@ fn read_back<'a>(
             let first = events.into_iter().next();
             first
                 .map(|event| (event.event_id, event.body.of(&signed.body)))
-                .ok_or_else(|| "it carries no event".to_owned())
+                .ok_or_else(|| "it contains no event".to_owned())
         }
         Ok(
             Verification::Handshake(_)
             | Verification::Registration(_)
             | Verification::Confirmation(_)
             | Verification::NeedsKey(_),
-        ) => Err("it is no delivery".to_owned()),
+        ) => Err("it is not a delivery".to_owned()),
         Err(rejection) => Err(rejection.to_string()),
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn text(copy: &Copy<'_>) -> String {
         .collect();
     format!(
         r#"//! {title}, delivered twice: both are answered 2xx.
-//! Add what your handler must have done exactly once. Put it into tests/ and run:
+//! Add assertions about the effect, which must have happened exactly once. Put it into tests/ and run:
 //! WEBHOOK_URL=http://127.0.0.1:3000/ cargo test
 
 use std::io::{{Read, Write}};

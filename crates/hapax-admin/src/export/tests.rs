@@ -224,7 +224,7 @@ fn a_copy_of_an_event_with_its_id_is_said_to_be_a_duplicate() {
         let request = resign::request(&record.event, Some(&facts(address)), now).unwrap();
         request.notes.join(" ")
     };
-    assert!(notes(&record).contains("another event"), "{}", notes(&record));
+    assert!(notes(&record).contains("a different event"), "{}", notes(&record));
     record.event.identity.event_id = "evt_1".to_owned();
     assert!(notes(&record).contains("it is a duplicate"), "{}", notes(&record));
     record.event.body = Bytes::from_static(b"{}");
@@ -357,12 +357,12 @@ fn a_copy_of_an_event_of_a_batch_is_a_request_that_is_a_duplicate() {
         // The id is a hash of the original request (Pusher), which no other request has.
         let mut places = provider.identity.event_id.fields().flat_map(Field::paths);
         let expected = if places.any(|place| *place == ValuePath::RequestSha256) {
-            "its id was made of the whole request"
+            "its id was derived from the whole original request"
         } else {
             "it is a duplicate"
         };
         assert!(notes.contains(expected), "{}: {notes}", provider.name);
-        assert!(notes.contains("It came in a"), "{}: {notes}", provider.name);
+        assert!(notes.contains("It arrived in a"), "{}: {notes}", provider.name);
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) fn text(copy: &Copy<'_>) -> String {
     let body = plain(&copy.event.body).map_or_else(|| encoded(&copy.event.body), written);
     format!(
         r#"// {title}, delivered twice: both are answered 2xx.
-// Add what your handler must have done exactly once. Run: WEBHOOK_URL=http://127.0.0.1:3000/ node --test
+// Add assertions about the effect, which must have happened exactly once. Run: WEBHOOK_URL=http://127.0.0.1:3000/ node --test
 import assert from "node:assert/strict";
 import {{ test }} from "node:test";
 

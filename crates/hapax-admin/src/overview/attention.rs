@@ -101,7 +101,7 @@ fn dead(place: &DestinationStatsView) -> Option<AttentionView> {
         subject: name.clone(),
         count,
         sentence: format!(
-            "{} to {name}: look at why, then replay or discard.",
+            "{} to {name}: check the cause, then replay or discard them.",
             counted(count, "dead letter")
         ),
         link: "/dead".to_owned(),
@@ -116,7 +116,8 @@ fn breaker(place: &DestinationStatsView) -> Option<AttentionView> {
         subject: place.destination.clone(),
         count: 1,
         sentence: format!(
-            "The destination {} keeps failing, so it gets nothing for another {} s and is then tried with one delivery.",
+            "The destination {} keeps failing, so deliveries are suspended for another {} s; then one delivery tests \
+             it.",
             place.destination,
             open_ms.div_ceil(1_000)
         ),
@@ -167,7 +168,7 @@ fn outbox_refused(outbox: &OutboxHealthView) -> Option<AttentionView> {
         subject: outbox.outbox.clone(),
         count,
         sentence: format!(
-            "{} of the outbox {}: look at why, correct it, then try it again or delete it.",
+            "{} of the outbox {}: check the cause, correct it, then retry or delete the row.",
             counted(count, "refused row"),
             outbox.outbox
         ),
@@ -183,7 +184,7 @@ fn conflicts(source: &SourceTrafficView) -> Option<AttentionView> {
         subject: name.clone(),
         count,
         sentence: format!(
-            "{} from {name}: a body that differs from the first one under its id was kept aside.",
+            "{} from {name}: a body that differs from the first one with the same id was stored as a conflict.",
             counted(count, "conflict")
         ),
         link: events_link(&EventQuery {
@@ -202,7 +203,8 @@ fn gap(source: &SourceTrafficView, window_seconds: u64) -> Option<AttentionView>
         subject: source.source.clone(),
         count: 1,
         sentence: format!(
-            "A copy from {} came after {percent}% of its ledger_window: raise it, or a later copy counts as new.",
+            "A duplicate from {} arrived after {percent}% of its ledger_window: raise it, or a later duplicate is \
+             accepted as new.",
             source.source
         ),
         link: "/duplicates".to_owned(),
@@ -224,7 +226,7 @@ fn refused(state: &AdminState, source: &str, now: Timestamp) -> Option<Attention
         subject: source.to_owned(),
         count: recent.len() as u64,
         sentence: format!(
-            "{} from {source} within the hour, the last with {}: {likely}.",
+            "{} from {source} in the last hour, the latest with {}: {likely}.",
             counted(recent.len() as u64, "refused request"),
             last.code
         ),

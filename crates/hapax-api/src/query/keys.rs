@@ -22,7 +22,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "type",
-        value: "a type; `*` at the end stands for any ending",
+        value: "a type; a trailing `*` matches any ending",
         help: "Events of this type.",
         examples: &["type:invoice.paid", "type:invoice.*"],
     },
@@ -35,38 +35,37 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "id",
         value: "an id",
-        help: "The event with this id: the sender's, or Hapax's own. A word without a key means the same.",
+        help: "Events with this id: the provider's id or the Hapax id. A word without a key means the same.",
         examples: &["id:evt_1", "evt_1"],
     },
     Key {
         name: "to",
         value: "a destination's name, or its id",
-        help: "Events that go or went to this destination.",
+        help: "Events with a delivery to this destination.",
         examples: &["to:billing"],
     },
     Key {
         name: "error",
         value: "connect, timeout, status, refused, protocol, blocked, exit, sql, lost, shutdown or same_body",
-        help: "Events with a delivery that was given up for this; with `to:`, the delivery to that destination.",
+        help: "Events with a delivery that is dead with this error; with `to:`, the delivery to that destination.",
         examples: &["error:timeout", "to:billing error:status"],
     },
     Key {
         name: "duplicates",
         value: "a number, or `>`, `>=`, `<`, `<=` and a number",
-        help: "Events of which so many copies came after the first.",
+        help: "Events with this many duplicates.",
         examples: &["duplicates:>0", "duplicates:>=3", "duplicates:2"],
     },
     Key {
         name: "has",
         value: "conflict",
-        help: "Events under whose id another body came, too.",
+        help: "Events with a conflict: a different body under the same id.",
         examples: &["has:conflict"],
     },
     Key {
         name: "body",
         value: "a JSON pointer, `=` and a value",
-        help: "Events whose body has this value there. May be given up to four times. Fields that the source names in \
-               `indexed` are looked up; otherwise the newest 50,000 bodies are read, and the answer says so.",
+        help: "Events whose body has this value at this pointer. May occur up to four times. Fields in the source's `indexed` use the index; otherwise the newest 50,000 bodies are read, and the response says so.",
         examples: &[
             "body:/data/object/id=ord_1",
             "body:/amount=1200",
@@ -75,14 +74,14 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "since",
-        value: "how long ago, or a time in RFC 3339",
-        help: "Events received at or after this moment.",
+        value: "an age, or a time in RFC 3339",
+        help: "Events received at or after this time.",
         examples: &["since:2h", "since:2026-01-31T12:00:00Z"],
     },
     Key {
         name: "until",
-        value: "how long ago, or a time in RFC 3339",
-        help: "Events received before this moment.",
+        value: "an age, or a time in RFC 3339",
+        help: "Events received before this time.",
         examples: &["until:30m"],
     },
 ];

@@ -39,7 +39,7 @@ impl std::error::Error for QueryError {}
 /// Parses a query. Relative times count back from `now`. An empty string matches every event.
 pub fn parse(text: &str, now: Timestamp) -> Result<EventQuery, QueryError> {
     if text.len() > QUERY_BYTES_MAX {
-        let message = format!("it has {} bytes, and {QUERY_BYTES_MAX} are the limit", text.len());
+        let message = format!("it has {} bytes; the limit is {QUERY_BYTES_MAX}", text.len());
         return Err(QueryError::new(QUERY_BYTES_MAX, message));
     }
     let mut query = EventQuery::default();
@@ -58,9 +58,7 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
     }
     let once = |is_taken: bool| {
         if is_taken {
-            return Err(fail(format!(
-                "`{key}:` is there twice, and every term must match; leave one"
-            )));
+            return Err(fail(format!("`{key}:` occurs twice; remove one")));
         }
         Ok(())
     };
@@ -116,7 +114,8 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
         }
         other => {
             return Err(fail(format!(
-                "`{other}:` is not a search key{}; use one of {}. An id that holds a colon is written id:{other}:{value}",
+                "`{other}:` is not a search key{}; use one of {}. An id that contains a colon is written \
+                 id:{other}:{value}",
                 hint(Kind::SearchKey, other),
                 keys::names()
             )));
@@ -173,5 +172,5 @@ fn no_number(value: &str) -> String {
 
 fn no_error(value: &str) -> String {
     let names: Vec<&str> = ErrorClass::ALL.iter().map(|class| class.as_str()).collect();
-    format!("`{value}` is not an error; there are {}", names.join(", "))
+    format!("`{value}` is not an error; use one of {}", names.join(", "))
 }

@@ -61,7 +61,7 @@ fn numbers_of_copies_are_read_in_every_form() {
 fn what_cannot_be_understood_is_refused_with_its_place_and_a_way_out() {
     for (text, says) in [
         ("status:lost", "use pending, failed"),
-        ("source:a  source:b", "at character 11: `source:` is there twice"),
+        ("source:a  source:b", "at character 11: `source:` occurs twice"),
         (
             "colour:red",
             "`colour:` is not a search key; use one of source, type",
@@ -72,7 +72,7 @@ fn what_cannot_be_understood_is_refused_with_its_place_and_a_way_out() {
         ("duplicates:many", "not a number of duplicates"),
         ("duplicates:<0", "not a number of duplicates"),
         ("since:yesterday", "2h or 7d"),
-        ("error:oops", "not an error; there are connect"),
+        ("error:oops", "not an error; use one of connect"),
         ("has:wings", "has:conflict"),
         ("id:\"open", "not closed"),
         ("id:\"open\\", "not closed"),
@@ -81,7 +81,7 @@ fn what_cannot_be_understood_is_refused_with_its_place_and_a_way_out() {
         let message = refused(text);
         assert!(message.contains(says), "{text}: {message}");
     }
-    assert!(refused(&"a".repeat(QUERY_BYTES_MAX + 1)).contains("2048 are the limit"));
+    assert!(refused(&"a".repeat(QUERY_BYTES_MAX + 1)).contains("the limit is 2048"));
 }
 
 #[test]

@@ -63,18 +63,12 @@ fn quoted(
                 Some((_, letter @ ('"' | '\\'))) => value.push(letter),
                 Some((_, letter)) => value.extend(['\\', letter]),
                 None => {
-                    return Err(QueryError::new(
-                        at,
-                        "a quote is opened and not closed; add `\"` at its end",
-                    ));
+                    return Err(QueryError::new(at, "a quote is not closed; add `\"` at its end"));
                 }
             },
             Some((_, letter)) => value.push(letter),
             None => {
-                return Err(QueryError::new(
-                    at,
-                    "a quote is opened and not closed; add `\"` at its end",
-                ));
+                return Err(QueryError::new(at, "a quote is not closed; add `\"` at its end"));
             }
         }
     }

@@ -27,12 +27,15 @@ impl std::fmt::Display for EncryptionView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let first = &self.first;
         if !self.plain && self.needed.iter().all(|key| key == first) {
-            write!(f, "everything is under key {first}; no other key is needed")?;
+            write!(
+                f,
+                "all values are encrypted with key {first}; no other key is needed"
+            )?;
         } else {
-            write!(f, "key {first} writes; needed as well: ")?;
+            write!(f, "key {first} encrypts; also needed: ")?;
             let others = self.needed.iter().filter(|key| *key != first).map(String::as_str);
             let others: Vec<&str> = others
-                .chain(self.plain.then_some("none (values in plain)"))
+                .chain(self.plain.then_some("none (plain values)"))
                 .collect();
             write!(f, "{}", others.join(", "))?;
         }

@@ -194,12 +194,12 @@ function live(line) {
     const tell = (tone, name, text) => {
         state.className = `badge ${tone}`;
         state.textContent = name;
-        words.textContent = missed ? `${text} ${missed.toLocaleString("en")} came too fast to be looked at.` : text;
+        words.textContent = missed ? `${text} ${missed.toLocaleString("en")} arrived too fast to be shown.` : text;
     };
     const refresh = () => {
         fresh.hidden = unseen === 0;
         fresh.textContent = `Show ${unseen.toLocaleString("en")} new`;
-        if (isPaused) return tell("warn", "Paused", "New events are counted and not shown.");
+        if (isPaused) return tell("warn", "Paused", "New events are counted but not shown.");
         if (unseen) return tell("warn", "Held", "New events wait while you are in the table.");
         tell("good", "Live", "New events appear on top.");
     };
@@ -264,7 +264,7 @@ function live(line) {
     pause.addEventListener("click", () => {
         isPaused = !isPaused;
         pause.setAttribute("aria-pressed", String(isPaused));
-        pause.textContent = isPaused ? "Go on" : "Pause";
+        pause.textContent = isPaused ? "Resume" : "Pause";
         look();
     });
     fresh.addEventListener("click", () => {
@@ -279,7 +279,7 @@ function live(line) {
     source.addEventListener("open", refresh);
     source.addEventListener("error", () => {
         const over = source.readyState === EventSource.CLOSED;
-        tell("bad", "Not live", over ? "The service ended the stream; load the page again." : "The connection is lost; trying again.");
+        tell("bad", "Not live", over ? "The service ended the stream; reload the page." : "The connection was lost; reconnecting.");
     });
     source.addEventListener("arrivals", (event) => {
         const batch = JSON.parse(event.data);

@@ -40,7 +40,7 @@ pub(crate) async fn start(Narrowed(state): Narrowed, Acting(viewer, fields): Act
 
 fn request(state: &AdminState, viewer: &Viewer, fields: &Fields) -> ApiResult<ReplayRequest> {
     let text = fields.filled("q").ok_or_else(|| {
-        ApiError::invalid_parameter("the form names no events, which would mean every event ever")
+        ApiError::invalid_parameter("the form selects no events, which would mean every event")
     })?;
     let query = filter::read(state, text)?;
     Ok(ReplayRequest {
@@ -73,7 +73,7 @@ fn confirmation(
                 ", at most " (readable::count(request.rate_per_second.into())) " a second. Nothing was changed yet."
             }
             @if let CoverageView::Newest { is_cut: true, .. } = &preview.coverage {
-                p { "The search was cut at its limit: older events that fit may be left out." }
+                p { "The search reached its limit: older matching events may be missing." }
             }
         }
         (form(viewer, "/dead/replay/start", html! {
@@ -81,7 +81,7 @@ fn confirmation(
             input type="hidden" name="to" value=(fields.get("to").unwrap_or_default());
             input type="hidden" name="of" value=(preview.matched);
             div class="card stack" {
-                label for="why" { "Why, for the audit trail" }
+                label for="why" { "Reason, for the audit trail" }
                 input id="why" name="why" maxlength="1024";
                 div class="row" {
                     button class="button primary" type="submit" { "Replay " (readable::count(preview.matched)) }

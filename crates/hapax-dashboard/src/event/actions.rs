@@ -15,16 +15,16 @@ use hapax_admin::{ledger, replays};
 use hapax_api::views::EventView;
 
 const MODES: [(ReplayMode, &str, &str); 3] = [
-    (ReplayMode::Failed, "failed", "Only what was given up"),
+    (ReplayMode::Failed, "failed", "Only dead and discarded deliveries"),
     (
         ReplayMode::All,
         "all",
-        "Everything, under the same key: a handler that has done it does nothing",
+        "All deliveries, under the same keys: a handler that already processed the event ignores it",
     ),
     (
         ReplayMode::Force,
         "force",
-        "Everything as new, under a new key: it takes effect again",
+        "All deliveries, under new keys: the event takes effect again",
     ),
 ];
 
@@ -38,7 +38,7 @@ pub(super) fn section(viewer: &Viewer, view: &EventView, destinations: &[String]
             details {
                 summary { "Forget this id" }
                 div class="card stack" {
-                    p { "The next delivery with the id " code { (view.event_id) } " from " (view.source) " counts as new and takes effect again. This takes about ten seconds: every cache has to forget it, too." }
+                    p { "The next delivery with the id " code { (view.event_id) } " from " (view.source) " is accepted as new and takes effect again. This takes about ten seconds, until every cache has forgotten it." }
                     (form(viewer, "/ledger/forget", html! {
                         input type="hidden" name="source" value=(view.source);
                         input type="hidden" name="event_id" value=(view.event_id);
@@ -54,7 +54,7 @@ pub(super) fn section(viewer: &Viewer, view: &EventView, destinations: &[String]
 fn replay_fields(destinations: &[String]) -> Markup {
     html! {
         fieldset class="stack" {
-            legend { "What to deliver" }
+            legend { "Deliveries" }
             @for (number, (_, value, words)) in MODES.iter().enumerate() {
                 label class="choice" {
                     input type="radio" name="mode" value=(value) checked[number == 0];
@@ -64,14 +64,14 @@ fn replay_fields(destinations: &[String]) -> Markup {
         }
         div class="grid" {
             div {
-                label for="replay-to" { "Where to" }
+                label for="replay-to" { "Destination" }
                 select id="replay-to" name="to" {
                     option value="" { "every destination of the event" }
                     @for name in destinations { option value=(name) { (name) } }
                 }
             }
             div {
-                label for="replay-why" { "Why, for the audit trail" }
+                label for="replay-why" { "Reason, for the audit trail" }
                 input id="replay-why" name="why" maxlength="1024";
             }
         }
@@ -87,7 +87,9 @@ pub(crate) fn mode(fields: &Fields) -> ApiResult<ReplayMode> {
     }
     let found = MODES.iter().find(|(_, value, _)| *value == named);
     found.map(|(mode, _, _)| *mode).ok_or_else(|| {
-        ApiError::invalid_parameter(format!("`{named}` is no mode: it is failed, all or force"))
+        ApiError::invalid_parameter(format!(
+            "`{named}` is not a replay mode; use failed, all or force"
+        ))
     })
 }
 

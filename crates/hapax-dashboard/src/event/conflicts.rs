@@ -71,11 +71,11 @@ fn card(
             }
             @match diff {
                 Some(diff) => (lines(diff)),
-                None => p class="muted" { "Its body is not kept any more." },
+                None => p class="muted" { "Its body is no longer stored." },
             }
             @match conflict.released_as {
                 Some(id) => p { "Released as " a href=(link::event(id)) { (id) } "." },
-                None => (form(viewer, &action, html! { button class="button" type="submit" { "Release as an event of its own" } })),
+                None => (form(viewer, &action, html! { button class="button" type="submit" { "Release as a separate event" } })),
             }
         }
     }
@@ -83,9 +83,9 @@ fn card(
 
 fn lines(diff: &DiffView) -> Markup {
     html! {
-        p class="muted" { (kind(diff)) @if diff.is_cut { " A limit was reached: not all of it is shown." } }
+        p class="muted" { (kind(diff)) @if diff.is_cut { " A limit was reached: not everything is shown." } }
         @if !diff.lines.is_empty() {
-            div class="table diff" tabindex="0" role="region" aria-label="Difference of the two bodies" {
+            div class="table diff" tabindex="0" role="region" aria-label="Differences between the two bodies" {
                 table {
                     thead { tr { th scope="col" class="number" { "First" } th scope="col" class="number" { "Other" } th scope="col" { "Line" } } }
                     tbody { @for one in &diff.lines { (line(one)) } }
@@ -97,7 +97,7 @@ fn lines(diff: &DiffView) -> Markup {
 
 fn kind(diff: &DiffView) -> String {
     match diff.kind {
-        DiffKind::Json => "Compared as JSON: order of keys and white space do not count.".to_owned(),
+        DiffKind::Json => "Compared as JSON: the order of keys and white space are ignored.".to_owned(),
         DiffKind::Text => "Compared line by line.".to_owned(),
         DiffKind::Binary => format!(
             "At least one of the two is not text: {} against {}.",

@@ -18,7 +18,7 @@ pub(super) fn section(viewer: &Viewer, view: &EventView) -> Markup {
         section aria-labelledby="held" {
             h2 id="held" { "Held" }
             div class="card stack" {
-                p { "Compare it with the event whose body it has. If its sender really sent both, release it; if somebody sent a captured body again, discard it." }
+                p { "Compare it with the event that has the same body. If the provider really sent both, release it; if an attacker replayed a captured body, discard it." }
                 (form(viewer, &format!("{}/replay", link::event(view.id)), html! {
                     input type="hidden" name="mode" value="held";
                     button class="button primary" type="submit" { "Release" }

@@ -26,7 +26,7 @@ fn why(identity: &IdentityView, now: Timestamp) -> Markup {
             h3 id="identity" { "Identity" }
             p { (prose(&identity.sentence)) }
             dl class="kv" {
-                dt { "Sender's id" } dd { code { (identity.event_id) } }
+                dt { "Provider's id" } dd { code { (identity.event_id) } }
                 @if let Some(rule) = &identity.rule { dt { "Found at" } dd { code { (rule) } } }
                 dt { "Unique in" } dd { code { (identity.scope) } }
                 dt { "Ledger key" } dd { code { (identity.key) } }
@@ -77,7 +77,7 @@ fn last_copies(tally: &DuplicatesView, first: Timestamp) -> Markup {
         div class="table" {
             table {
                 caption { "The last " (tally.gaps_ms.len()) ", newest first" }
-                thead { tr { th scope="col" { "Came" } th scope="col" class="number" { "After the first" } } }
+                thead { tr { th scope="col" { "Arrived" } th scope="col" class="number" { "After the first" } } }
                 tbody {
                     @for gap in tally.gaps_ms.iter().rev().map(|millis| Duration::from_millis(*millis)) {
                         tr { td class="when" { (first.plus(gap)) } td class="number" { (readable::duration(gap)) } }

@@ -62,7 +62,7 @@ pub(super) fn section(view: &EventView, body: &[u8], shown: Shown) -> Markup {
                 }
             }
             @if std::str::from_utf8(body).is_err() && shown != Shown::Headers {
-                p class="notice" { "The body is not text: bytes that are none are shown as \u{fffd}. The download has them as they arrived." }
+                p class="notice" { "The body is not text: other bytes are shown as \u{fffd}. The download has the original bytes." }
             }
             pre class="card payload" tabindex="0" aria-label="Payload" { (text) }
             p class="row" {

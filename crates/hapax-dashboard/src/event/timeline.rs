@@ -30,14 +30,14 @@ pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {
         section aria-labelledby="deliveries" {
             h2 id="deliveries" { "Deliveries" }
             @if view.deliveries.is_empty() {
-                p class="card empty" { "It is delivered to nobody: its source names no destination for it." }
+                p class="card empty" { "It has no destination: no destination of its source accepts it." }
             } @else {
                 (axis(view, attempts))
                 (deliveries(&view.deliveries, now))
             }
             @if !attempts.is_empty() {
                 h3 { "Attempts" }
-                @if cut > 0 { p class="notice" { "The first " (cut) " attempts are not shown here; the API has all of them." } }
+                @if cut > 0 { p class="notice" { "The first " (cut) " attempts are not shown; the API returns all of them." } }
                 (attempts_table(attempts))
             }
         }
@@ -152,8 +152,8 @@ fn attempts_table(attempts: &[AttemptView]) -> Markup {
             table {
                 thead {
                     tr {
-                        th scope="col" { "Started" } th scope="col" { "Destination" } th scope="col" class="number" { "Took" }
-                        th scope="col" { "Outcome" } th scope="col" { "Answer" }
+                        th scope="col" { "Started" } th scope="col" { "Destination" } th scope="col" class="number" { "Duration" }
+                        th scope="col" { "Outcome" } th scope="col" { "Response" }
                     }
                 }
                 tbody {

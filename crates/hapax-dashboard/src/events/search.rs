@@ -105,7 +105,7 @@ fn mistake(text: &str, error: &QueryError) -> Markup {
     let (term, after) = from.split_at(end);
     html! {
         div id="q-error" class="notice bad" role="alert" {
-            p { "This search cannot be read. " (error) }
+            p { "This search is invalid. " (error) }
             pre { (before) mark { (term) } (after) }
         }
     }

@@ -65,9 +65,9 @@ pub(super) fn replay_dialog(viewer: &Viewer) -> Markup {
                     p class="mono wrap" data-replay-id {}
                     label for="replay-mode" { "Which deliveries" }
                     select id="replay-mode" name="mode" {
-                        option value="failed" { "Those that failed" }
-                        option value="all" { "All, under the same key: who handled it already may ignore it" }
-                        option value="force" { "All, under a new key: it takes effect again" }
+                        option value="failed" { "Only failed deliveries" }
+                        option value="all" { "All, under the same keys: a handler that already processed it ignores it" }
+                        option value="force" { "All, under new keys: it takes effect again" }
                     }
                     div class="row" {
                         button class="button primary" type="submit" { "Replay" }

@@ -9,7 +9,7 @@ use hapax_api::views::RefusalView;
 
 pub(super) fn table(refusals: &[RefusalView], now: Timestamp) -> Markup {
     if refusals.is_empty() {
-        return html! { p class="muted" { "This process has refused none of its requests." } };
+        return html! { p class="muted" { "This process has refused no request of this source." } };
     }
     html! {
         details open {

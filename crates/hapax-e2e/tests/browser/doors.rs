@@ -55,7 +55,7 @@ async fn a_read_only_viewer_sees_no_working_button() {
             .run("for (const one of document.querySelectorAll('fieldset')) one.disabled = false;\
                   document.querySelector('main form[action$=\"/replay\"]').submit();")
             .await;
-        browser.until_shown("Your role may not do this").await;
+        browser.until_shown("Your role does not allow this").await;
     })
     .await;
     assert_eq!(site.sink.applications(), 1);

@@ -65,9 +65,9 @@ async fn a_group_of_dead_letters_is_counted_confirmed_and_replayed_with_progress
         browser
             .click("main form[action='/dead/replay/start'] button[type=submit]")
             .await;
-        browser.until_shown("events looked at").await;
+        browser.until_shown("events examined").await;
         browser.find("progress").await;
-        browser.until_shown("5 of 5 events looked at").await;
+        browser.until_shown("5 of 5 events examined").await;
         browser.until_shown("done").await;
     })
     .await;
@@ -164,7 +164,7 @@ async fn the_last_ten_minutes_are_on_three_pages_and_say_whose_they_are() {
     browse(&site.url(), Kind::Usual, async |browser| {
         browser.sign_in(TOKEN, "/").await;
         browser
-            .until_shown("Of the process that answers, which started")
+            .until_shown("Figures of the process that answers, which started")
             .await;
         let row = "[...document.querySelectorAll('#ten-minutes ~ .table tr')].map((row) => row.textContent)";
         let rows = browser.ask(row).await.to_string();
@@ -178,7 +178,7 @@ async fn the_last_ten_minutes_are_on_three_pages_and_say_whose_they_are() {
             .await;
         browser.open("/destinations").await;
         browser
-            .until_shown("1 completed, 0 failed, 0 given up in this process; took")
+            .until_shown("1 completed, 0 failed, 0 dead in this process; took")
             .await;
     })
     .await;

@@ -68,7 +68,7 @@ async fn a_refused_row_is_seen_and_tried_again() {
         browser
             .click("main form[action='/outbox/shop/rows/2/retry'] button")
             .await;
-        browser.until_shown("The row is tried again.").await;
+        browser.until_shown("The row will be retried.").await;
         site.sink.until_effects(4, PATIENCE).await;
         browser.open("/outbox").await;
         let text = browser.text().await;

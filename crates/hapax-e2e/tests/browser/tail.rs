@@ -10,7 +10,7 @@ async fn a_paused_tail_counts_what_comes_and_shows_it_when_asked() {
         browser.sign_in(TOKEN, "/events").await;
         browser.until_shown("New events appear on top.").await;
         browser.click("[data-live-pause]").await;
-        browser.until_shown("New events are counted and not shown.").await;
+        browser.until_shown("New events are counted but not shown.").await;
         site.deliver("evt_held").await;
         // The event and its duplicate.
         browser.until_shown("Show 2 new").await;
@@ -47,7 +47,7 @@ async fn a_search_that_a_tail_cannot_judge_says_that_it_is_not_live() {
     browse(&site.url(), Kind::Usual, async |browser| {
         browser.sign_in(TOKEN, "/events?q=status%3Adead").await;
         browser
-            .until_shown("Not live: the search asks for more than is known")
+            .until_shown("Not live: the search uses more than source, type and id")
             .await;
         browser.open("/events?q=source%3Astripe").await;
         browser.until_shown("New events appear on top.").await;

@@ -175,7 +175,7 @@ async fn a_role_and_the_sources_come_from_claims_and_whoever_has_neither_is_told
         let refused = stranger.sign_in(user, "%2F").await;
         let page = refused.text();
         assert_eq!(refused.status, 403, "{page}");
-        let words = ["You have no access here", user, claim, value, "no_role"];
+        let words = ["You have no access", user, claim, value, "no_role"];
         assert!(says(&page, &words), "{page}");
         assert_eq!(site.seen_by_both(&mut stranger).await, [303, 303]);
     }

@@ -105,7 +105,7 @@ async fn a_sender_without_ids_is_not_deduplicated_and_its_events_say_so() {
             .json();
         assert_eq!(event["id_origin"], "generated");
         let sentence = event["identity"]["sentence"].as_str().unwrap();
-        assert!(sentence.contains("It is not deduplicated"), "{sentence}");
+        assert!(sentence.contains("The event is not deduplicated"), "{sentence}");
     }
     let sources = admin(&site.server, "GET", "/api/v1/sources", "").await.json();
     assert_eq!(sources["sources"][0]["id_class"], "not-deduplicated");

@@ -61,7 +61,8 @@ fn check_parties(claims: &Value, oidc: &Oidc) -> Result<(), String> {
     let issuer = text(claims, "iss").unwrap_or_default();
     if issuer != oidc.issuer {
         return Err(format!(
-            "its `iss` is `{issuer}`, and `server.oidc.issuer` is `{}`; they have to be equal to the last slash",
+            "its `iss` is `{issuer}`, and `server.oidc.issuer` is `{}`; they must be equal, including the trailing \
+             slash",
             oidc.issuer
         ));
     }
@@ -76,7 +77,9 @@ fn check_parties(claims: &Value, oidc: &Oidc) -> Result<(), String> {
     if is_ours && is_for_us {
         return Ok(());
     }
-    Err(format!("it is for another client than `{client}` (`aud`, `azp`)"))
+    Err(format!(
+        "it was issued for another client than `{client}` (`aud`, `azp`)"
+    ))
 }
 
 fn check_time(claims: &Value, now: i64) -> Result<(), String> {
@@ -98,7 +101,7 @@ fn check_time(claims: &Value, now: i64) -> Result<(), String> {
     let begins = time("iat")?.max(time("nbf")?).unwrap_or(now);
     if begins.saturating_sub(now) > LEEWAY_SECONDS {
         return Err(format!(
-            "it begins {} s from now; compare the clocks of this machine and the provider",
+            "it is not valid for another {} s; compare the clocks of this machine and the provider",
             begins.saturating_sub(now)
         ));
     }

@@ -22,9 +22,9 @@ const KEYS_MAX: usize = 64;
 pub(super) enum Error {
     #[error("it is not a signed token of at most {TOKEN_BYTES_MAX} bytes")]
     Unreadable,
-    #[error("no key of the provider fits it")]
+    #[error("it matches none of the provider's keys")]
     UnknownKey,
-    #[error("its signature is wrong")]
+    #[error("its signature is invalid")]
     Signature,
 }
 

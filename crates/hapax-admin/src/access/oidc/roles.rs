@@ -84,7 +84,7 @@ pub(super) fn user(oidc: &Oidc, id_token: &Value, user_info: &Value) -> ApiResul
         return Err(refused(
             &oidc.role_claim,
             &values,
-            "gives a role in `server.oidc.roles`",
+            "is mapped to a role in `server.oidc.roles`",
         ));
     };
     let sources = match &oidc.sources_claim {

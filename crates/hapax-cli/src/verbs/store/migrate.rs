@@ -118,7 +118,7 @@ async fn move_over(
     page: u32,
 ) -> Result<(), CliError> {
     let progress = Progress::quiet_unless_terminal(total);
-    progress.say("copying");
+    progress.say("migrating");
     let mut moved = target.census().await?.records();
     progress.set(moved);
     loop {

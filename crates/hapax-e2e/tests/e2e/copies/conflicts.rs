@@ -101,7 +101,7 @@ async fn assert_seen(service: &Service) {
         .hapax(&["events", "show", conflicts[0]["id"].as_str().unwrap()])
         .await;
     assert!(
-        shown.stdout.contains("gave its id to another content before"),
+        shown.stdout.contains("used this id for a different body before"),
         "{}",
         shown.stdout
     );

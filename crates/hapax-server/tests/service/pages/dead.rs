@@ -48,7 +48,7 @@ async fn a_group_is_counted_then_confirmed_then_replayed() {
     assert!(
         asked
             .body
-            .contains("<b>3 events</b> would be delivered again to <b>app</b>"),
+            .contains("<b>3 events</b> would be replayed to <b>app</b>"),
         "{}",
         asked.body
     );
@@ -65,7 +65,7 @@ async fn a_group_is_counted_then_confirmed_then_replayed() {
     let started = desk.form("/dead", "/dead/replay/start", &fields).await;
     assert_eq!(started.status, 303, "{started:?}");
     let job = started.header("location").unwrap();
-    let page = desk.until(&job, "3 of 3 events looked at").await;
+    let page = desk.until(&job, "3 of 3 events examined").await;
     assert!(page.contains("The replay has started."), "{page}");
     let page = desk.until(&job, "✓</span> done").await;
     assert!(page.contains("it is well again"), "{page}");
@@ -125,6 +125,6 @@ async fn a_form_that_names_no_events_replays_nothing() {
     assert!(
         desk.page("/replays")
             .await
-            .contains("Nobody has replayed a group yet")
+            .contains("No group has been replayed yet")
     );
 }

@@ -159,7 +159,7 @@ async fn an_event_is_delivered_again_and_its_id_forgotten_by_forms() {
     assert_eq!(again.headers["idempotency-key"], first.headers["idempotency-key"]);
     let fields = [("source", "shop"), ("event_id", "evt_1"), ("event", id.as_str())];
     // The replay has to be finished before the id may be forgotten.
-    desk.until(&path, "every destination has done its work").await;
+    desk.until(&path, "delivered to every destination").await;
     let reply = desk.form(&path, "/ledger/forget", &fields).await;
     assert_eq!(reply.status, 303, "{reply:?}");
     assert!(

@@ -29,7 +29,7 @@ async fn the_overview_counts_events_copies_and_refused_requests() {
     assert!(figure(&page, "Ack p50 / p95 / p99").ends_with(" ms"));
     let recent = page.split_once("Last ten minutes</h2>").unwrap().1;
     assert!(
-        recent.contains("Of the process that answers, which started"),
+        recent.contains("Figures of the process that answers, which started"),
         "{recent}"
     );
     let row = recent.split_once("<th scope=\"row\">shop</th>").unwrap().1;
@@ -39,7 +39,7 @@ async fn the_overview_counts_events_copies_and_refused_requests() {
     }
     assert!(page.contains("shop over the last 1h: 1 accepted, 1 duplicates, 0 conflicts, 1 rejected"));
     assert!(
-        page.contains("1 refused request from shop within the hour"),
+        page.contains("1 refused request from shop in the last hour"),
         "{page}"
     );
     for span in ["24h", "7d"] {

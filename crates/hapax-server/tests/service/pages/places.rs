@@ -179,7 +179,10 @@ async fn a_request_to_a_name_that_no_source_has_is_shown() {
         assert_eq!(reply.status, 404);
     }
     let page = desk.page("/sources").await;
-    assert!(page.contains("No source is named <code>shopp</code>"), "{page}");
+    assert!(
+        page.contains("There is no source named <code>shopp</code>"),
+        "{page}"
+    );
     assert!(page.contains("The last 2 refused requests"), "{page}");
     assert!(!page.contains("wp-login"), "{page}");
 }

@@ -82,7 +82,7 @@ async fn a_token_that_only_reads_sees_forms_and_can_use_none() {
         "the download works"
     );
     assert!(sink.rest().is_empty());
-    assert!(desk.page("/audit").await.contains("Nobody has done anything yet"));
+    assert!(desk.page("/audit").await.contains("No actions yet"));
 }
 
 #[tokio::test]
