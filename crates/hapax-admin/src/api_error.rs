@@ -55,8 +55,8 @@ impl ApiError {
     /// A search by a field that is redacted for the caller.
     pub fn field_redacted(source: &str, pointer: &str) -> Self {
         let detail = format!(
-            "`{pointer}` of source `{source}` is hidden, and a search by its value would tell it; leave the term out, name \
-             another source, or use a token that may do more than read"
+            "`{pointer}` of source `{source}` is redacted, and a search by its value would reveal it; remove the \
+                 term, search another source, or use a token with a role above `read`"
         );
         Self::new(Code::FieldRedacted, detail)
     }
@@ -65,8 +65,8 @@ impl ApiError {
     pub fn sign_in_stale() -> Self {
         Self::new(
             Code::SignInStale,
-            "it was begun more than ten minutes ago, in another browser, or another one was begun in this browser since; \
-             go to /login and sign in again",
+            "it was started more than ten minutes ago or in another browser, or a newer one was started in this \
+             browser; go to /login and sign in again",
         )
     }
 
@@ -83,8 +83,8 @@ impl ApiError {
     pub fn stale_form() -> Self {
         Self::new(
             Code::StaleForm,
-            "the form was made before you signed in, or before the service started; go back, load the page again and \
-             send it once more",
+            "the form was loaded before you signed in, or before the service started; go back, reload the page and \
+             submit it again",
         )
     }
 
@@ -95,7 +95,7 @@ impl ApiError {
 
     /// A body that exceeds the limit of the admin port.
     pub fn body_too_large(limit_bytes: usize) -> Self {
-        let detail = format!("the body is over {limit_bytes} bytes, the limit of the admin API");
+        let detail = format!("the body is larger than {limit_bytes} bytes, the limit of the admin API");
         Self::new(Code::BodyTooLarge, detail)
     }
 
@@ -115,7 +115,7 @@ impl ApiError {
 
     /// Too many live tails are open.
     pub fn too_many_streams(limit: usize) -> Self {
-        let detail = format!("{limit} live tails are open, which is the limit; close one and try again");
+        let detail = format!("the limit of {limit} live tails is reached; close one and try again");
         Self::new(Code::TooManyStreams, detail)
     }
 

@@ -73,7 +73,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::new(
             Code::MalformedBody,
-            "the body has to be a JSON object, such as {}",
+            "the body must be a JSON object, such as {}",
         ));
     }
     serde_json::from_slice(body).or_else(|error| {

@@ -55,10 +55,7 @@ pub(crate) struct EventListParameters {
 
 impl EventListParameters {
     /// The query, the cursor and the limit.
-    pub(super) fn into_query(
-        self,
-        state: &AdminState,
-    ) -> ApiResult<(EventQuery, Option<SearchCursor>, u32)> {
+    pub(super) fn into_query(self, state: &AdminState) -> ApiResult<(EventQuery, Option<SearchCursor>, u32)> {
         let after = search_cursor(self.cursor.as_deref())?;
         let limit = limit(self.limit)?;
         let mut query = read(state, self.q.as_deref().unwrap_or_default())?;

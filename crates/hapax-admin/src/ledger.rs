@@ -80,8 +80,8 @@ pub async fn forgotten(
         Forgotten::Unfinished => Err(ApiError::new(
             Code::DeliveriesUnfinished,
             format!(
-                "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
-             until they are, or discard them once they are dead",
+                "`{}` has unfinished deliveries; if it is forgotten now, it could take effect twice. Wait until they \
+             finish, or discard them once they are dead",
                 identity.event_id
             ),
         )),

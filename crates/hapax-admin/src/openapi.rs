@@ -180,7 +180,7 @@ fn problem_response(codes: &[Code]) -> Value {
 fn problem_schema() -> Value {
     json!({
         "type": "object",
-        "description": "Something that went wrong (RFC 9457).",
+        "description": "An error (RFC 9457).",
         "required": ["type", "title", "status", "detail", "code", "explain"],
         "properties": {
             "type": {
@@ -188,10 +188,10 @@ fn problem_schema() -> Value {
                 "pattern": format!("^{}[a-z_]+$", Code::URN_PREFIX),
                 "description": "The code as a URN.",
             },
-            "title": { "type": "string", "description": "The same for every occurrence." },
+            "title": { "type": "string", "description": "A short summary, the same for every occurrence." },
             "status": { "type": "integer", "description": "The HTTP status." },
-            "detail": { "type": "string", "description": "What happened this time, and what to do." },
-            "code": { "type": "string", "description": "Stable; what a program looks at." },
+            "detail": { "type": "string", "description": "What happened, and what to do." },
+            "code": { "type": "string", "description": "A stable code for programs." },
             "explain": {
                 "type": "string",
                 "pattern": "^hapax explain [a-z_]+$",

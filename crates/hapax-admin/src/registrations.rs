@@ -84,7 +84,7 @@ fn check(source: &SourceView) -> ApiResult<()> {
     Err(ApiError::new(
         Code::NoRegistration,
         format!(
-            "the sender of `{}` hands over no secret; its secrets are those of the configuration",
+            "the provider of `{}` does not send a secret; its secrets come from the configuration",
             source.name
         ),
     ))

@@ -157,14 +157,14 @@ pub async fn replayed(
         Replayed::Unfinished => Err(ApiError::new(
             Code::DeliveriesUnfinished,
             format!(
-                "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
-             and look at `hapax events show {event}`"
+                "event {event} has unfinished deliveries; wait until they finish, or pause their destination and run \
+             `hapax events show {event}`"
             ),
         )),
         Replayed::Nothing if record.status == EventStatus::Held => Err(ApiError::new(
             Code::NothingToReplay,
             format!(
-                "the event is held, because its body came before under another id; `hapax replay {event} --mode held` \
+                "the event is held, because its body arrived before under another id; `hapax replay {event} --mode held` \
                  releases it, `hapax dead discard {event}` discards it"
             ),
         )),

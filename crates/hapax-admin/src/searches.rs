@@ -137,7 +137,7 @@ fn check_name(name: &str) -> ApiResult<()> {
         return Ok(());
     }
     Err(ApiError::invalid_parameter(format!(
-        "the name of a saved search must have 1 to {NAME_CHARACTERS_MAX} characters, without spaces at its ends and \
+        "the name of a saved search must have 1 to {NAME_CHARACTERS_MAX} characters, without spaces at its ends or \
          control characters"
     )))
 }

@@ -82,7 +82,8 @@ impl Message {
     pub(super) fn sentence(&self) -> String {
         match self.said {
             Said::Test => {
-                "This is a test of `hapax alerts test`: nothing is wrong, and alerts arrive here.".to_owned()
+                "This is a test of `hapax alerts test`: nothing is wrong, and alerts are delivered here."
+                    .to_owned()
             }
             Said::Firing => wrong(self.rule, &self.subject, self.value, self.limit),
             Said::Resolved => format!(
@@ -162,31 +163,35 @@ pub(super) fn wrong(rule: Rule, subject: &str, value: f64, limit: f64) -> String
             )
         }
         Rule::DeadLetters => format!(
-            "{whose}: there are dead letters ({value}), more than the limit of {limit}; nothing delivers them by itself."
+            "{whose}: there are dead letters ({value}), more than the limit of {limit}; they are not retried \
+             automatically."
         ),
         Rule::BreakerOpen => format!(
             "{whose}: it keeps failing, and its breaker has been open for {value}, longer than the limit of {limit}."
         ),
         Rule::Conflicts => format!(
-            "{whose}: bodies came that differ from the first one under their id ({value} in ten minutes), more than the limit of {limit}."
+            "{whose}: conflicting bodies arrived under known ids ({value} in ten minutes), more than the limit of \
+             {limit}."
         ),
         Rule::SignatureFailures => format!(
-            "{whose}: requests did not prove who sent them ({value} in ten minutes), more than the limit of {limit}."
+            "{whose}: requests failed verification ({value} in ten minutes), more than the limit of {limit}."
         ),
         Rule::DuplicateGap => format!(
-            "{whose}: a copy came after {value} of `ledger_window` within the last day, more than the limit of {limit}; a later one would count as new."
+            "{whose}: a duplicate arrived after {value} of `ledger_window` in the last day, more than the limit of \
+             {limit}; a later one would be accepted as new."
         ),
         Rule::StoreWriteP95 => format!(
-            "{whose}: durable writes take {value} (the 95th percentile over ten minutes), longer than the limit of {limit}."
+            "{whose}: durable writes take {value} (95th percentile over ten minutes), longer than the limit of {limit}."
         ),
         Rule::OutboxDown => format!(
-            "{whose}: its table has not been usable for {value}, longer than the limit of {limit}; its rows wait there."
+            "{whose}: its table has been unusable for {value}, longer than the limit of {limit}; its rows wait."
         ),
         Rule::OutboxRefused => format!(
-            "{whose}: rows were refused ({value}), more than the limit of {limit}; nothing relays them until they are corrected."
+            "{whose}: rows were refused ({value}), more than the limit of {limit}; they are not relayed until they are \
+             corrected."
         ),
         Rule::OutboxWaiting => format!(
-            "{whose}: the oldest row that is not relayed has waited for {value}, longer than the limit of {limit}."
+            "{whose}: the oldest unrelayed row has waited for {value}, longer than the limit of {limit}."
         ),
     }
 }
@@ -227,17 +232,21 @@ fn whose(rule: Rule, subject: &str) -> String {
 fn fine(rule: Rule, limit: f64) -> String {
     let limit = figure(rule.unit(), limit);
     match rule {
-        Rule::DedupeRate => format!("its dedupe rate is not above {limit} any more"),
-        Rule::HandlerP95 => format!("attempts do not take longer than {limit}"),
+        Rule::DedupeRate => format!("its duplicate rate is back at or below {limit}"),
+        Rule::HandlerP95 => format!("handler latency is back at or below {limit}"),
         Rule::OldestPending => format!("no delivery has waited for longer than {limit}"),
-        Rule::DeadLetters => format!("there are not more than {limit} dead letters"),
+        Rule::DeadLetters => format!("the number of dead letters is back at or below {limit}"),
         Rule::BreakerOpen => "its breaker is closed".to_owned(),
-        Rule::Conflicts => format!("there are not more than {limit} conflicts in ten minutes"),
-        Rule::SignatureFailures => format!("not more than {limit} requests in ten minutes lack a proof"),
-        Rule::DuplicateGap => format!("no copy of the last day came after {limit} of `ledger_window`"),
-        Rule::StoreWriteP95 => format!("writes do not take longer than {limit}"),
+        Rule::Conflicts => format!("conflicts in ten minutes are back at or below {limit}"),
+        Rule::SignatureFailures => {
+            format!("failed verifications in ten minutes are back at or below {limit}")
+        }
+        Rule::DuplicateGap => {
+            format!("in the last day, no duplicate arrived after {limit} of `ledger_window`")
+        }
+        Rule::StoreWriteP95 => format!("write latency is back at or below {limit}"),
         Rule::OutboxDown => "its table can be used".to_owned(),
-        Rule::OutboxRefused => format!("not more than {limit} of its rows are refused"),
+        Rule::OutboxRefused => format!("the number of refused rows is back at or below {limit}"),
         Rule::OutboxWaiting => format!("no row has waited for longer than {limit}"),
     }
 }

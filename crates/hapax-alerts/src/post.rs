@@ -151,7 +151,7 @@ impl Post {
                     alert = rule,
                     subject,
                     why,
-                    "alert message not delivered; it is sent again"
+                    "alert message not delivered; it will be retried"
                 );
             }
         }

@@ -230,7 +230,7 @@ async fn a_receiver_that_failed_is_told_again_and_in_order() {
     assert_eq!(overdue.len(), 2);
     assert!(overdue[0].tries > 1 && overdue[1].tries == 0, "{overdue:?}");
     assert!(
-        overdue[0].error.as_ref().unwrap().contains("exit code 1"),
+        overdue[0].error.as_ref().unwrap().contains("exited with code 1"),
         "{overdue:?}"
     );
     std::fs::remove_file(&broken).unwrap();

@@ -87,7 +87,9 @@ mod tests {
             .map(|seconds| duration(Duration::from_secs(seconds)));
         assert_eq!(
             shown,
-            ["0 ms", "1 s", "59 s", "1 min", "59 min", "1 h", "71 h", "4 d", "30 d"]
+            [
+                "0 ms", "1 s", "59 s", "1 min", "59 min", "1 h", "71 h", "4 d", "30 d"
+            ]
         );
         assert_eq!(duration(Duration::from_millis(250)), "250 ms");
     }

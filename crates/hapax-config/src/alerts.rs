@@ -23,27 +23,27 @@ const LONG: (&str, &str) = ("1ms", "30d");
 static DEDUPE_RATE: Key<Limit<Share>> = Key::with_default(
     "dedupe_rate",
     "0.5",
-    "Of a source: the 95th percentile of the sixty ten-second dedupe rates in ten minutes; only where at least 20 events came.",
+    "Of a source: the 95th percentile of the duplicate rates of the sixty 10-second slots in ten minutes; only if at least 20 events arrived.",
 );
 
 static HANDLER_P95: Key<Limit<Duration>> = Key::with_default(
     "handler_p95",
     "5s",
-    "Of a destination: the 95th percentile of attempts' times in ten minutes.",
+    "Of a destination: the 95th percentile of attempt durations over ten minutes.",
 )
 .within(LONG.0, LONG.1);
 
 static OLDEST_PENDING: Key<Limit<Duration>> = Key::with_default(
     "oldest_pending",
     "10m",
-    "Of a destination: how long its oldest unfinished delivery has waited, paused and held ones too.",
+    "Of a destination: how long its oldest unfinished delivery has waited, including paused and held ones.",
 )
 .within(LONG.0, LONG.1);
 
 static DEAD_LETTERS: Key<Limit<u32>> = Key::with_default(
     "dead_letters",
     "0",
-    "Of a destination: how many dead letters there are.",
+    "Of a destination: the number of dead letters.",
 )
 .within(COUNT.0, COUNT.1);
 
@@ -57,7 +57,7 @@ static BREAKER_OPEN: Key<Limit<Duration>> = Key::with_default(
 static CONFLICTS: Key<Limit<u32>> = Key::with_default(
     "conflicts",
     "0",
-    "Of a source: bodies in ten minutes that differ from the first one under their id.",
+    "Of a source: conflicts in ten minutes, which are bodies that differ from the first one with the same id.",
 )
 .within(COUNT.0, COUNT.1);
 
@@ -71,27 +71,27 @@ static SIGNATURE_FAILURES: Key<Limit<u32>> = Key::with_default(
 static DUPLICATE_GAP: Key<Limit<Share>> = Key::with_default(
     "duplicate_gap",
     "0.8",
-    "Of a source: the longest gap between an event and a copy of it in the last day, as a share of `ledger_window`.",
+    "Of a source: the longest delay of a duplicate after its event in the last day, as a share of `ledger_window`.",
 );
 
 static STORE_WRITE_P95: Key<Limit<Duration>> = Key::with_default(
     "store_write_p95",
     "1s",
-    "The 95th percentile of the times of durable writes in ten minutes.",
+    "The 95th percentile of the durations of durable writes over ten minutes.",
 )
 .within(LONG.0, LONG.1);
 
 static OUTBOX_DOWN: Key<Limit<Duration>> = Key::with_default(
     "outbox_down",
     "1m",
-    "Of an outbox: how long its table could not be used.",
+    "Of an outbox: how long its table has been unusable.",
 )
 .within(LONG.0, LONG.1);
 
 static OUTBOX_REFUSED: Key<Limit<u32>> = Key::with_default(
     "outbox_refused",
     "0",
-    "Of an outbox: how many of its rows were refused and wait for somebody.",
+    "Of an outbox: the number of refused rows that wait for an operator.",
 )
 .within(COUNT.0, COUNT.1);
 
@@ -117,7 +117,7 @@ static RECEIVERS: Key<toml::Table> = Key::optional(
 
 pub static ALERTS: Table = Table {
     header: "[alerts]",
-    help: "Alert rules. Each fires above its limit; `false` turns it off. All rules are active without this table; firing alerts are then shown by `hapax alerts`, the dashboard, the log and the metrics.",
+    help: "Alert rules. Each fires above its limit; `false` disables it. All rules are active without this table; firing alerts are then shown by `hapax alerts`, the dashboard, the log and the metrics.",
     keys: &[
         &DEDUPE_RATE,
         &HANDLER_P95,
@@ -286,7 +286,10 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Alerts {
     let path = section.path(&RECEIVERS);
     let tables = named_tables(&path, tables, section.report);
     if tables.len() > RECEIVERS_MAX {
-        let message = format!("there are {}; at most {RECEIVERS_MAX} are told", tables.len());
+        let message = format!(
+            "there are {} receivers; at most {RECEIVERS_MAX} are allowed",
+            tables.len()
+        );
         section.problem(&RECEIVERS, message);
     }
     let mut receivers = BTreeMap::new();
@@ -362,7 +365,7 @@ fn read_url(section: &mut Section<'_, '_, '_>, url: Option<Secret>) -> Option<Se
     if http_url(url.expose()).is_err() {
         section.problem(
             &URL,
-            "expected an http:// or https:// URL of a host that may be called, without a user name and without a `#`",
+            "expected an http:// or https:// URL of an allowed host, without a user name or a `#`",
         );
         return None;
     }

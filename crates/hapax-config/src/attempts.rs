@@ -24,7 +24,7 @@ pub(super) const CONCURRENCY: Key<u32> =
 pub(super) static MAX_ATTEMPTS: Key<u32> = Key::with_default(
     "max_attempts",
     "12",
-    "After how many failed attempts a delivery is dead.",
+    "The number of failed attempts after which a delivery is dead.",
 )
 .within("1", "100");
 
@@ -57,7 +57,7 @@ static CAP: Key<Duration> =
 
 pub(super) static BACKOFF: Table = Table {
     header: "[destinations.NAME.backoff]",
-    help: "Waits double from `first` up to `cap`, and are spread evenly between zero and that.",
+    help: "Waits double from `first` up to `cap`. Each is a random time between zero and that limit.",
     keys: &[&FIRST, &CAP],
 };
 

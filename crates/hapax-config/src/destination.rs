@@ -44,7 +44,7 @@ static CONCURRENCY: Key<u32> = attempts::CONCURRENCY.but_in("sql", "128");
 static EVENTS: Key<Vec<String>> = Key::depends(
     "events",
     "all",
-    "Which event types are wanted; `*` stands for any text.",
+    "The event types to deliver; `*` matches any text.",
 )
 .named("list of patterns");
 
@@ -59,7 +59,7 @@ static ORDER_BY: Key<String> = Key::optional(
 static LEASE: Key<Duration> = Key::with_default(
     "lease",
     "60s",
-    "How long a worker holds a delivery, unless it renews the lease. That a whole replica died is noticed sooner, within 15 s.",
+    "How long a worker holds a delivery, unless it renews the lease. The death of a whole replica is noticed sooner, within 15 s.",
 )
 .within("100ms", "2h");
 
@@ -301,7 +301,7 @@ fn read_events(section: &mut Section<'_, '_, '_>) -> Events {
     if texts.is_empty() {
         section.problem(
             &EVENTS,
-            "an empty list wants nothing; remove it to want all events",
+            "an empty list matches no event; remove it to deliver all events",
         );
     }
     let mut patterns = Vec::new();
@@ -346,7 +346,7 @@ fn read_on_dead(section: &mut Section<'_, '_, '_>) -> OnDead {
     if section.has(&ON_DEAD) {
         section.problem(
             &ON_DEAD,
-            "has no meaning without `order_by`; remove it, or set `order_by`",
+            "has no effect without `order_by`; remove it, or set `order_by`",
         );
     }
     on_dead

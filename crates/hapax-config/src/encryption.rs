@@ -10,7 +10,7 @@ use super::setting::Key;
 
 pub(super) static ENCRYPTION_KEYS: Key<Vec<Secret>> = Key::optional(
     "encryption_keys",
-    "What payloads, headers, conflicts, excerpts of answers and handed-over secrets are encrypted with in the store: the first key writes, all of them read; at least 32 characters each. `\"plain\"` in the first place encrypts nothing new yet. Required for a source that hands its secret over (Asana). See `docs/guides/encryption.md`.",
+    "The keys that encrypt payloads, headers, conflicts, response excerpts and secrets from handshakes in the store. The first key encrypts; all of them decrypt. At least 32 characters each. With `\"plain\"` as the first entry, new data is not encrypted yet. Required for a provider that sends its secret in a handshake (Asana). See `docs/guides/encryption.md`.",
 );
 
 /// The word that takes the place of the first key while keys are rolled out to replicas or withdrawn. No new data is
@@ -60,7 +60,8 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Encryption> {
     if writes == Writes::Plain && rest.is_empty() {
         section.problem(
             &ENCRYPTION_KEYS,
-            "\"plain\" stands before keys that are not used yet, or no longer; name them behind it, or remove the line",
+            "\"plain\" must be followed by keys that are not used yet or no longer used; add them after it, or remove \
+             the line",
         );
     }
     let paths = &paths[references.len() - rest.len()..];

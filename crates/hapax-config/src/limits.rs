@@ -20,14 +20,14 @@ pub(super) static KEEP_ALIVE: Key<Duration> = Key::with_default(
 static CONNECTIONS: Key<u32> = Key::with_default(
     "connections",
     "16384",
-    "Open connections; one more is answered 503. The limit of open files may allow fewer.",
+    "Open connections; more are answered 503. The open-file limit may allow fewer.",
 )
 .within("16", "1000000");
 
 static CONNECTIONS_PER_PEER: Key<u32> = Key::with_default(
     "connections_per_peer",
     "2048",
-    "Open connections of one peer; one more is answered 503. An eighth of `connections` is never one peer's.",
+    "Open connections of one peer; more are answered 503. One peer can never use the last eighth of `connections`.",
 )
 .within("16", "1000000");
 
@@ -83,7 +83,7 @@ static PROVEN_BYTES: Key<Size> = Key::with_default(
 static REFUSALS_PER_PEER: Key<Rate> = Key::with_default(
     "refusals_per_peer",
     "50/s",
-    "Refusals of one peer that are answered at once. The answers to more are held back for up to 2 s and not written to the log; well-signed deliveries never wait.",
+    "Refusals of one peer that are answered at once. Answers to further refusals are delayed by up to 2 s and not logged; correctly signed requests are never delayed.",
 );
 
 pub(super) static LIMITS: Table = Table {

@@ -78,7 +78,7 @@ pub(super) fn read(
 ) -> Vec<Network> {
     let texts = section.texts(key).unwrap_or_default();
     if texts.len() > max {
-        section.problem(key, format_args!("at most {max} ranges of addresses"));
+        section.problem(key, format_args!("at most {max} address ranges"));
     }
     let mut networks = Vec::new();
     for (path, text) in texts {

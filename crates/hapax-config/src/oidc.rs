@@ -16,67 +16,65 @@ use super::tokens::{ADMIN_TOKEN, Role};
 
 pub(super) static SERVER_OIDC: Key<toml::Table> = Key::optional(
     "oidc",
-    "Sign-in to the dashboard at an identity provider; see `[server.oidc]`.",
+    "Dashboard sign-in through an identity provider; see `[server.oidc]`.",
 );
 
 static ISSUER: Key<String> = Key::required(
     "issuer",
-    "The provider, exactly as its ID tokens name it in `iss`, with or without a slash at the end. `https`, unless it runs on this machine.",
+    "The provider's issuer URL, exactly as in the `iss` of its ID tokens, with or without a trailing slash. `https`, unless it runs on this machine.",
 )
 .named("URL");
 
 static DISCOVERY_URL: Key<String> = Key::depends(
     "discovery_url",
     "`issuer` and `/.well-known/openid-configuration`",
-    "Where the provider describes itself, if this service reaches it under another name than browsers do.",
+    "The URL of the provider's discovery document, if this service reaches the provider under another name than browsers do.",
 )
 .named("URL");
 
 static CA: Key<String> = Key::optional(
     "ca",
-    "A PEM file with the authorities that sign the provider's certificate, beside the public ones: for a provider with a company's own certificate.",
+    "A PEM file with certificate authorities to trust for the provider, in addition to the public ones: for a provider with a certificate of a private authority.",
 )
 .named("path");
 
-static CLIENT_ID: Key<String> = Key::required("client_id", "What the provider calls this service.");
+static CLIENT_ID: Key<String> = Key::required("client_id", "The client id of this service at the provider.");
 
 static CLIENT_SECRET: Key<Secret> = Key::optional(
     "client_secret",
-    "The secret of this client. Leave it out for a public client: PKCE is always used.",
+    "The client secret. Omit it for a public client: PKCE is always used.",
 );
 
 static DASHBOARD_URL: Key<String> = Key::required(
     "dashboard_url",
-    "Where browsers open the dashboard. The provider must allow the redirect URL `<dashboard_url>/login/oidc/callback`.",
+    "The URL at which browsers open the dashboard. The provider must allow the redirect URL `<dashboard_url>/login/oidc/callback`.",
 )
 .named("URL");
 
 static SCOPES: Key<Vec<String>> = Key::with_default(
     "scopes",
     "[\"profile\", \"email\"]",
-    "What to ask the provider for beside `openid`; many have the groups of a user under a scope of their own.",
+    "The scopes to request in addition to `openid`; many providers have a separate scope for a user's groups.",
 );
 
 static ROLE_CLAIM: Key<String> = Key::required(
     "role_claim",
-    "The claim whose values give a role: its name, such as `groups`, or a JSON Pointer, such as `/resource_access/hapax/roles`. It is looked up in the ID token, and then in UserInfo.",
+    "The claim whose values map to roles: its name, such as `groups`, or a JSON Pointer, such as `/resource_access/hapax/roles`. It is looked up in the ID token, and then in UserInfo.",
 );
 
 static ROLES: Key<toml::Table> = Key::required(
     "roles",
-    "Which value of the claim gives which role: `{ \"platform-team\" = \"admin\", \"staff\" = \"read\" }`. The highest role wins; users without one cannot sign in.",
+    "The role for each value of the claim: `{ \"platform-team\" = \"admin\", \"staff\" = \"read\" }`. The highest role wins; users without one cannot sign in.",
 );
 
 static SOURCES_CLAIM: Key<String> = Key::optional(
     "sources_claim",
-    "The claim that names the sources that a user sees, found as `role_claim` is; `*` is every source. Whoever has none is not let in. Without this key everybody sees every source.",
+    "The claim that lists the sources a user can see, looked up like `role_claim`; `*` is every source. Users without it cannot sign in. Without this key, every user sees every source.",
 );
 
 pub(super) static OIDC: Table = Table {
     header: "[server.oidc]",
-    help: "Sign-in to the dashboard at an identity provider (OpenID Connect), beside the tokens. `docs/guides/access.md` \
-           says what to enter at the provider. Needs `admin_token`. A change takes effect on a reload, and ends the \
-           sessions that the old settings opened.",
+    help: "Dashboard sign-in through an identity provider (OpenID Connect), in addition to tokens. `docs/guides/access.md` says what to enter at the provider. Needs `admin_token`. A change takes effect on a reload, and ends the sessions that were opened under the old settings.",
     keys: &[
         &ISSUER,
         &DISCOVERY_URL,
@@ -179,8 +177,8 @@ pub(super) fn read(server: &mut Section<'_, '_, '_>) -> Option<Oidc> {
     if !server.has(&ADMIN_TOKEN) {
         server.problem(
             &SERVER_OIDC,
-            "without `admin_token` everybody on this machine may do everything, and nobody gets in while the provider is \
-             down; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
+            "without `admin_token`, anyone on this machine has full access, and no one can sign in while the provider \
+             is down; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
         );
     }
     let mut section = server.inner(&SERVER_OIDC, &OIDC);
@@ -240,7 +238,7 @@ fn read_roles(section: &mut Section<'_, '_, '_>) -> BTreeMap<String, Role> {
     if section.has(&ROLES) && !(1..=ROLES_MAX).contains(&written.len()) {
         section.problem(
             &ROLES,
-            format_args!("1 to {ROLES_MAX} values can be mapped; without any, nobody could sign in"),
+            format_args!("1 to {ROLES_MAX} values can be mapped; without any, no one could sign in"),
         );
     }
     let mut roles = BTreeMap::new();

@@ -30,7 +30,7 @@ static RETENTION: Key<Duration> =
     Key::with_default("retention", "1d", "How long rows stay after they were relayed.").within("0s", "3650d");
 
 static BATCH: Key<u32> =
-    Key::with_default("batch", "100", "How many rows are claimed at a time.").within("1", "1000");
+    Key::with_default("batch", "100", "The number of rows to claim at a time.").within("1", "1000");
 
 static SIGNING_SECRET: Key<Secret> = attempts::SIGNING_SECRET;
 static IDEMPOTENCY_KEY: Key<KeyForm> = attempts::IDEMPOTENCY_KEY;

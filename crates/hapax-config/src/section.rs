@@ -22,8 +22,8 @@ use super::show::ShownTable;
 static GONE: [(&str, &str, &str); 1] = [(
     "[server]",
     "state_key",
-    "the whole store is encrypted now: write the same secret under `[store]`, as `encryption_keys = \
-     [\"env:HAPAX_STATE_KEY\"]`, and what it has sealed stays readable",
+    "it was removed, because the whole store is encrypted now: write the same secret under `[store]`, as `encryption_keys = \
+     [\"env:HAPAX_STATE_KEY\"]`, and values that it encrypted stay readable",
 )];
 
 /// A value from the environment or a flag, which takes precedence over the file.

@@ -40,7 +40,7 @@ static BODY_LIMIT: Key<Size> = Key::with_default(
 
 static PUBLIC_URL: Key<String> = Key::optional(
     "public_url",
-    "The URL under which senders reach `listen`, for those that sign it. Never taken from a request. A source may have its own.",
+    "The URL under which providers reach `listen`; some providers sign it. Never taken from a request. A source may have its own.",
 )
 .named("URL");
 
@@ -53,7 +53,7 @@ static SECRET_REFRESH: Key<Duration> = Key::with_default(
 
 static KEY_SERVER: Key<String> = Key::optional(
     "key_server",
-    "For tests: a server on this machine that is asked for every key that senders publish, instead of their own. Each is at `/<host>/<path>`.",
+    "For tests: a server on this machine from which the keys that providers publish are fetched, instead of from the providers. Each key is at `/<host>/<path>`.",
 )
 .named("URL");
 
@@ -65,7 +65,7 @@ static SERVER_LIMITS: Key<toml::Table> = Key::with_default(
 
 static TRUSTED_PROXIES: Key<Vec<String>> = Key::optional(
     "trusted_proxies",
-    "The proxies in front, such as `[\"10.0.0.0/8\"]`; up to 64. Only where a connection comes from one of them is the client's address taken from `X-Forwarded-For` or `Forwarded`.",
+    "The proxies in front, such as `[\"10.0.0.0/8\"]`; up to 64. The client's address is taken from `X-Forwarded-For` or `Forwarded` only if the connection comes from one of them.",
 )
 .named("networks");
 
@@ -93,13 +93,13 @@ pub static SERVER: Table = Table {
 static STORE_URL: Key<StoreUrl> = Key::with_default(
     "url",
     "sqlite:hapax.db",
-    "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for any number of replicas, over TLS with a verified certificate unless the host is this machine or `?sslmode=` says otherwise; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume. `env:NAME` and `file:PATH` keep its password out of the file.",
+    "`sqlite:PATH`, where a relative path starts at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for any number of replicas, over TLS with a verified certificate unless the host is this machine or `?sslmode=` says otherwise; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume. `env:NAME` and `file:PATH` keep its password out of the file.",
 )
 .local();
 
 pub static STORE: Table = Table {
     header: "[store]",
-    help: "Where events are kept.",
+    help: "Where events are stored.",
     keys: &[&STORE_URL, &ENCRYPTION_KEYS],
 };
 
@@ -172,7 +172,7 @@ pub(super) fn read_server(section: &mut Section<'_, '_, '_>) -> Server {
     if same_socket(listen, admin_listen) {
         section.problem(
             &ADMIN_LISTEN,
-            format_args!("{admin_listen} is where `listen` takes webhooks ({listen}); use another port"),
+            format_args!("{admin_listen} is where `listen` receives webhooks ({listen}); use another port"),
         );
     }
     if !admin_listen.ip().to_canonical().is_loopback() {

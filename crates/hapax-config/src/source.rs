@@ -40,31 +40,31 @@ use windows::{DEAD_RETENTION, LEDGER_WINDOW, PAYLOAD_RETENTION};
 
 static PROVIDER: Key<String> = Key::optional(
     "provider",
-    "A preset of the catalogue (`hapax providers`). Either this or `verify`.",
+    "A provider of the catalogue (`hapax providers`). Set either this or `verify`.",
 );
 
 static SECRETS: Key<Vec<Secret>> = Key::required(
     "secrets",
-    "The signing secrets; any may match, so that they can be rotated. A preset whose keys are fetched or handed over needs none.",
+    "The signing secrets. Any of them may match, so that they can be rotated. Not needed for providers whose keys are fetched or sent in a handshake.",
 );
 
 static DELIVER_TO: Key<Vec<String>> = Key::with_default(
     "deliver_to",
     "[]",
-    "Where its events go. Without any they are stored and ignored.",
+    "The destinations of its events. Without any, events are stored and ignored.",
 )
 .named("list of destinations");
 
 static PUBLIC_URL: Key<String> = Key::depends(
     "public_url",
     "`server.public_url` and `/in/NAME`",
-    "The whole URL that the sender calls, where a proxy in between changes the path. Senders that sign the URL sign this one, with the query of the request.",
+    "The complete URL that the provider calls, if a proxy in between changes the path. Providers that sign the URL sign this one, with the query of the request.",
 )
 .named("URL");
 
 static BODY_LIMIT: Key<Size> = Key::depends(
     "body_limit",
-    "the preset's, or `server.body_limit` if that is more",
+    "the provider's, or `server.body_limit` if that is larger",
     "The largest body taken; a larger one is answered 413. Presets whose senders document large bodies (GitHub, GitLab, Mailgun, Postmark, SendGrid Inbound Parse) have a fitting one.",
 )
 .within(BODY_LIMIT_RANGE.0, BODY_LIMIT_RANGE.1);
@@ -72,38 +72,38 @@ static BODY_LIMIT: Key<Size> = Key::depends(
 static SCOPE: Key<String> = Key::depends(
     "scope",
     "the source's name",
-    "Where its event ids are unique. Sources that share a scope must share `deliver_to`.",
+    "The scope in which event ids are unique. Sources that share a scope must share `deliver_to`.",
 );
 
 static RATE_LIMIT: Key<Rate> = Key::optional(
     "rate_limit",
-    "The most deliveries taken, per replica; more are answered 429.",
+    "The highest rate of accepted requests, per replica; requests above it are answered 429.",
 );
 
 static INDEXED: Key<Vec<String>> = Key::with_default(
     "indexed",
     "[]",
-    "Body fields to index, so that events can be searched by value at any store size, such as `[\"/data/object/id\"]`; at most 8. Applies to events received from then on.",
+    "Body fields to index, so that events can be searched by value at any store size, such as `[\"/data/object/id\"]`; at most 8. Applies to events that are received after the change.",
 )
 .named("list of JSON pointers");
 
 static ON_REDIS: Key<toml::Table> = Key::with_default(
     "redis",
     "{}",
-    "What holds only with a store on Redis; see `[sources.NAME.redis]`.",
+    "Settings for a store on Redis; see `[sources.NAME.redis]`.",
 );
 
 /// A cluster has only a few replicas per master.
 static WAIT: Key<u32> = Key::with_default(
     "wait",
     "0",
-    "How many replicas must have an event before it is answered 2xx; if they take too long, the answer is 503. It makes losing an event by a failover unlikely, and does not rule it out.",
+    "How many replicas must have an event before it is answered 2xx; if they take too long, the answer is 503. This makes it unlikely, but not impossible, that a failover loses an event.",
 )
 .within("0", "5");
 
 pub static SOURCE: Table = Table {
     header: "[sources.NAME]",
-    help: "One sender. Its webhooks arrive at `/in/NAME`.",
+    help: "A source of webhooks. They arrive at `/in/NAME`.",
     keys: &[
         &PROVIDER,
         &VERIFY_TABLE,
@@ -133,7 +133,7 @@ pub static SOURCE: Table = Table {
 
 pub(super) static REDIS: Table = Table {
     header: "[sources.NAME.redis]",
-    help: "What a source asks of a store on Redis.",
+    help: "Settings of a source for a store on Redis.",
     keys: &[&WAIT],
 };
 
@@ -233,7 +233,8 @@ pub(super) fn read(name: &str, server: &Server, section: &mut Section<'_, '_, '_
             if !section.has(&EVENT_ID) {
                 section.missing(
                     &EVENT_ID,
-                    "without a preset, say where the sender's id is, such as \"header:x-event-id\" or \"body:/id\"",
+                    "without a provider of the catalogue, set the location of the event id, such as \
+                     \"header:x-event-id\" or \"body:/id\"",
                 );
             }
             let identity = IdentityRule::new(event_id?, event_type);
@@ -246,7 +247,8 @@ pub(super) fn read(name: &str, server: &Server, section: &mut Section<'_, '_, '_
     if public_url.is_none() && server.public_url.is_none() && recipe.proof.covers_url() {
         section.problem(
             proof_key(section),
-            "the signature covers the URL; set `server.public_url`, or `public_url` here, to the one that the sender calls",
+            "the signature covers the URL; set `server.public_url`, or `public_url` of this source, to the URL that \
+             the provider calls",
         );
     }
     let secrets = secrets?;
@@ -381,7 +383,7 @@ fn read_provider(section: &mut Section<'_, '_, '_>) -> Option<&'static catalogue
         ),
         (false, false) => section.missing(
             &PROVIDER,
-            "name a preset (`hapax providers` lists them), or say with `verify` how the sender signs",
+            "set a provider of the catalogue (`hapax providers` lists them), or describe the signature with `verify`",
         ),
         (true, false) | (false, true) => {}
     }

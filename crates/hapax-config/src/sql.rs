@@ -55,7 +55,7 @@ static FROM: Key<String> = Key::required(
 
 static TYPE: Key<ParamType> = Key::depends(
     "type",
-    "as the event has it",
+    "the type in the event",
     "What the value must be; `bytes` is for `body` only. What does not fit makes the delivery dead.",
 );
 

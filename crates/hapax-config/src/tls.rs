@@ -18,14 +18,14 @@ pub(super) static SERVER_ADMIN_TLS: Key<toml::Table> = Key::depends(
 
 static CERT: Key<PathBuf> = Key::required(
     "cert",
-    "The certificate in PEM form, followed by those that lead to its authority. Read again within seconds when it changes, like the other two.",
+    "The certificate in PEM format, followed by its intermediate certificates. Reloaded within seconds after it changes, like the other two files.",
 );
 
-static KEY: Key<PathBuf> = Key::required("key", "The certificate's private key in PEM form.");
+static KEY: Key<PathBuf> = Key::required("key", "The certificate's private key in PEM format.");
 
 static CLIENT_CA: Key<PathBuf> = Key::optional(
     "client_ca",
-    "Authorities in PEM form (mutual TLS): only clients with a certificate of theirs are let in.",
+    "Certificate authorities in PEM format (mutual TLS): only clients with a certificate from one of them can connect.",
 );
 
 pub(super) static TLS: Table = Table {
@@ -36,7 +36,7 @@ pub(super) static TLS: Table = Table {
 
 pub(super) static ADMIN_TLS: Table = Table {
     header: "[server.admin_tls]",
-    help: "TLS on the admin port, instead of `[server.tls]`; for example with a `client_ca` of its own.",
+    help: "TLS on the admin port, instead of `[server.tls]`; for example with its own `client_ca`.",
     keys: TLS.keys,
 };
 
@@ -94,8 +94,8 @@ fn table(
         if !inner.has(key) {
             inner.missing(
                 key,
-                "TLS needs a certificate and its key; name their files, such as cert = \"/etc/hapax/tls.crt\" and \
-                 key = \"/etc/hapax/tls.key\"",
+                "TLS needs a certificate and its key; set the paths of both files, such as cert = \
+                 \"/etc/hapax/tls.crt\" and key = \"/etc/hapax/tls.key\"",
             );
         }
     }

@@ -10,12 +10,12 @@ use super::setting::{Key, Table, words};
 
 pub(super) static ADMIN_TOKEN: Key<Secret> = Key::optional(
     "admin_token",
-    "The bearer token of the admin API: it may do everything, and the audit trail calls it `admin`. Required where `admin_listen` is not a loopback address.",
+    "The bearer token of the admin API: it has full access, and the audit trail calls it `admin`. Required where `admin_listen` is not a loopback address.",
 );
 
 pub(super) static TOKENS: Key<toml::Table> = Key::optional(
     "tokens",
-    "Tokens beside `admin_token`, one `[[server.tokens]]` each; up to 64. Needs `admin_token`.",
+    "Tokens in addition to `admin_token`, one `[[server.tokens]]` each; up to 64. Needs `admin_token`.",
 )
 .named("tables");
 
@@ -29,19 +29,19 @@ static SECRET: Key<Secret> = Key::required("token", "The token, at least 16 char
 
 static ROLE: Key<Role> = Key::required(
     "role",
-    "What it may do; the [guide](../guides/access.md) has the table.",
+    "The role of this token; see the table in the [guide](../guides/access.md).",
 );
 
 static SOURCES: Key<Vec<String>> = Key::depends(
     "sources",
     "all",
-    "The only sources whose events, deliveries and figures it sees and changes. What cannot be limited to them is refused.",
+    "The only sources whose events, deliveries and figures this token can read and change. Requests that cannot be limited to them are refused.",
 )
 .named("names");
 
 pub(super) static TOKEN: Table = Table {
     header: "[[server.tokens]]",
-    help: "A token for the admin API and the dashboard, beside `admin_token`.",
+    help: "A token for the admin API and the dashboard, in addition to `admin_token`.",
     keys: &[&NAME, &SECRET, &ROLE, &SOURCES],
 };
 
@@ -108,7 +108,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, admin_token: Option<&Secre
     if !tables.is_empty() && !section.has(&ADMIN_TOKEN) {
         section.problem(
             &TOKENS,
-            "without `admin_token` everybody on this machine may do everything; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
+            "without `admin_token`, anyone on this machine has full access; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
         );
     }
     let mut tokens: Vec<Token> = Vec::new();
@@ -158,7 +158,7 @@ fn read_one(
         if admin_token == Some(token) || before.iter().any(|other| other.token == *token) {
             section.problem(
                 &SECRET,
-                "another token has the same value; use a value of its own for each",
+                "another token has the same value; use a different value for each",
             );
         }
     }
@@ -178,7 +178,7 @@ fn read_sources(section: &mut Section<'_, '_, '_>) -> Option<BTreeSet<SourceName
     if names.is_empty() {
         section.problem(
             &SOURCES,
-            "the list is empty, so nothing could be seen; leave it out to see every source",
+            "the list is empty, so the token could see nothing; remove it to allow every source",
         );
     }
     Some(

@@ -3,16 +3,16 @@
 use super::setting::{Key, Table};
 
 pub(super) static TOP_SERVER: Key<toml::Table> = Key::optional("server", "The listeners.");
-pub(super) static TOP_STORE: Key<toml::Table> = Key::optional("store", "Where events are kept.");
-pub(super) static TOP_SOURCES: Key<toml::Table> = Key::optional("sources", "Who sends, one table each.");
+pub(super) static TOP_STORE: Key<toml::Table> = Key::optional("store", "Where events are stored.");
+pub(super) static TOP_SOURCES: Key<toml::Table> =
+    Key::optional("sources", "The providers that send webhooks, one table each.");
 pub(super) static TOP_DESTINATIONS: Key<toml::Table> =
-    Key::optional("destinations", "Who receives, one table each.");
+    Key::optional("destinations", "Where events are delivered, one table each.");
 pub(super) static TOP_OUTBOX: Key<toml::Table> = Key::optional(
     "outbox",
     "Databases whose `hapax_outbox` is relayed, one table each.",
 );
-pub(super) static TOP_ALERTS: Key<toml::Table> =
-    Key::optional("alerts", "What is alerted on, and who is told.");
+pub(super) static TOP_ALERTS: Key<toml::Table> = Key::optional("alerts", "Alert rules and receivers.");
 pub(super) static TOP_TRACES: Key<toml::Table> =
     Key::optional("traces", "Where OpenTelemetry traces are sent.");
 

@@ -25,14 +25,14 @@ static ENDPOINT: Key<String> = Key::optional(
 static HEADERS: Key<toml::Table> = Key::with_default(
     "headers",
     "{}",
-    "What every export carries, such as `{ authorization = \"env:OTLP_AUTHORIZATION\" }`; at most 16.",
+    "Headers of every export, such as `{ authorization = \"env:OTLP_AUTHORIZATION\" }`; at most 16.",
 )
 .named("table of secrets");
 
 static SAMPLE: Key<Share> = Key::with_default(
     "sample",
     "1.0",
-    "Which share of the traces is kept. Where the sender has decided (the flag of its `traceparent`), its decision holds.",
+    "The share of traces to keep. If the provider has decided (the sampled flag of its `traceparent`), its decision applies.",
 );
 
 static SERVICE_NAME: Key<String> = Key::with_default(

@@ -68,28 +68,29 @@ codes! {
         "The signature is valid, but its timestamp is too old or in the future.";
     TransmissionReused, "transmission_reused", 401, Ingest,
         "Transmission reused",
-        "The sender does not sign the body, and this transmission came with another one before.";
+        "The provider does not sign the body, and this transmission arrived before with a different one.";
     AddressNotAllowed, "address_not_allowed", 403, Ingest,
         "Address not allowed",
-        "The request comes from an address that the source's `allow_from` does not name.";
+        "The request comes from an address that is not in the source's `allow_from`.";
     TlsRequired, "tls_required", 400, Ingest,
         "TLS required",
-        "The port speaks TLS, and the request came in plain text.";
+        "The port requires TLS, and the request arrived in plain text.";
     HandshakeRefused, "handshake_refused", 403, Ingest,
         "Handshake refused",
-        "A sender's handshake does not prove itself, or hands over a secret that nobody asked for.";
+        "A handshake could not be verified, or it contains a secret that was not expected. Open a registration first.";
     ConfirmationFailed, "confirmation_failed", 503, Ingest,
         "Confirmation failed",
-        "The sender asks to be confirmed by a call of its URL, and the call failed; the sender asks again.";
+        "The provider asks to confirm the subscription by calling a URL, and the call failed. The provider will ask \
+         again.";
     EventIdMissing, "event_id_missing", 400, Ingest,
         "Event id missing",
-        "The event has no id where the rule says it should be, or one that cannot be used.";
+        "The event has no id at the configured location, or its id is not usable.";
     MalformedBody, "malformed_body", 400, Ingest,
         "Malformed body",
-        "The body cannot be read where the id must be inside it.";
+        "The id is in the body, and the body cannot be parsed.";
     BodyIncomplete, "body_incomplete", 400, Ingest,
         "Body incomplete",
-        "The body ended before it was whole.";
+        "The body ended before it was complete.";
     UnknownSource, "unknown_source", 404, Ingest,
         "Unknown source",
         "There is no source with this name.";
@@ -113,76 +114,76 @@ codes! {
         "The request has too many headers, or they are too large.";
     EventRefused, "event_refused", 422, Ingest,
         "Event refused",
-        "The store cannot keep this event.";
+        "The store cannot store this event.";
     RateLimited, "rate_limited", 429, Ingest,
         "Rate limited",
-        "The source's `rate_limit` is reached; `Retry-After` says when to come again.";
+        "The source's `rate_limit` is reached; `Retry-After` says when to retry.";
     StoreUnsupported, "store_unsupported", 500, Ingest,
         "Store not supported",
-        "The store is not set up as Hapax needs it; nothing was accepted. The log says what is missing.";
+        "The store is not set up as Hapax needs it; nothing was accepted. The log names the problem.";
     StoreUnavailable, "store_unavailable", 503, Ingest,
         "Store unavailable",
-        "The store cannot be written; nothing was accepted, and the sender delivers again.";
+        "The store cannot be written; nothing was accepted, and the provider will retry.";
     KeyUnavailable, "key_unavailable", 503, Ingest,
         "Key unavailable",
-        "The key that the signature names cannot be fetched now; nothing was accepted, and the sender delivers again.";
+        "The key that the signature names cannot be fetched now; nothing was accepted, and the provider will retry.";
     Overloaded, "overloaded", 503, Ingest,
         "Overloaded",
-        "There is no room for more; nothing was accepted, and the sender delivers again.";
+        "The service is overloaded; nothing was accepted, and the provider will retry.";
     ShuttingDown, "shutting_down", 503, Ingest,
         "Shutting down",
-        "The service is stopping; nothing was accepted, and the sender delivers again.";
+        "The service is stopping; nothing was accepted, and the provider will retry.";
     HandlerFailed, "handler_failed", 500, Ingest,
         "Handler failed",
-        "`ack = \"processed\"`: the event is stored, but a destination failed; a delivery of it makes the next attempt.";
+        "`ack = \"processed\"`: the event is stored, but a destination failed. A redelivery triggers the next attempt.";
     InFlight, "in_flight", 503, Ingest,
         "Still in flight",
-        "`ack = \"processed\"`: the event is stored and its work goes on; `Retry-After` says when to ask again.";
+        "`ack = \"processed\"`: the event is stored and still being delivered; `Retry-After` says when to retry.";
     SeveralEvents, "several_events", 500, Library,
         "Several events",
         "The request carries several events, or none, and the route accepts exactly one.";
     Unauthorized, "unauthorized", 401, Admin,
         "The token is missing or wrong",
-        "The token is missing or wrong, or the session is over.";
+        "The token is missing or wrong, or the session has ended.";
     ForbiddenOrigin, "forbidden_origin", 403, Admin,
-        "The admin API without a token answers only this machine",
+        "Without a token, the admin API answers only this machine",
         "Without a token, the admin API answers only this machine.";
     RoleTooLow, "role_too_low", 403, Admin,
-        "Your role may not do this",
+        "Your role does not allow this",
         "The caller's role does not allow this.";
     SourcesLimited, "sources_limited", 403, Admin,
-        "You see only some sources",
-        "The caller sees only some sources, and this is about others, or about all.";
+        "You can see only some sources",
+        "The caller can see only some sources, and this concerns others, or all of them.";
     FieldRedacted, "field_redacted", 403, Admin,
-        "This field is hidden from you",
+        "This field is redacted",
         "A search by a field that is hidden from this token.";
     StaleForm, "stale_form", 403, Admin,
         "The form is from another session",
-        "A form of the dashboard was not made by a page of this session.";
+        "A dashboard form does not belong to this session.";
     SignInStale, "sign_in_stale", 400, Admin,
         "This sign-in has expired",
-        "A sign-in at the identity provider came back too late, or to another browser.";
+        "A sign-in at the identity provider was completed too late, or in another browser.";
     SignInRefused, "sign_in_refused", 403, Admin,
         "You were not signed in",
-        "The identity provider ended the sign-in, or its answer is not believed.";
+        "The identity provider ended the sign-in, or its response could not be trusted.";
     NoRole, "no_role", 403, Admin,
-        "You have no access here",
+        "You have no access",
         "The user signed in at the identity provider, but none of their claims gives access to Hapax.";
     IdentityProviderUnavailable, "identity_provider_unavailable", 503, Admin,
         "The identity provider cannot be used",
-        "The identity provider does not answer, or not as `[server.oidc]` says.";
+        "The identity provider does not respond, or its response does not match `[server.oidc]`.";
     TooManyAttempts, "too_many_attempts", 429, Admin,
         "Too many wrong tokens",
         "Too many wrong tokens came from this address; `Retry-After` says when one is looked at again.";
     InvalidParameter, "invalid_parameter", 400, Admin,
-        "A value cannot be understood",
+        "A value is invalid",
         "A value of the request cannot be understood.";
     UnknownPath, "unknown_path", 404, Admin,
         "Unknown path",
         "There is nothing at this path.";
     EventNotFound, "event_not_found", 404, Admin,
         "No such event",
-        "There is no event with this id, or its body is gone.";
+        "There is no event with this id, or its body was deleted.";
     UnknownDestination, "unknown_destination", 404, Admin,
         "Unknown destination",
         "There is no destination with this name.";
@@ -193,8 +194,8 @@ codes! {
         "No such replay",
         "There is no replay with this id.";
     LedgerEntryNotFound, "ledger_entry_not_found", 404, Admin,
-        "The ledger does not know this id",
-        "The ledger does not know this event id.";
+        "The ledger has no such id",
+        "The ledger does not contain this event id.";
     ConflictNotFound, "conflict_not_found", 404, Admin,
         "No such conflict",
         "The event has no conflict with this hash.";
@@ -215,22 +216,22 @@ codes! {
         "Deliveries of the event are unfinished; wait for them, or pause the destination.";
     NothingToReplay, "nothing_to_replay", 409, Admin,
         "Nothing to replay",
-        "No delivery of the event fits the mode.";
+        "No delivery of the event matches the mode.";
     ReplayFinished, "replay_finished", 409, Admin,
         "The replay has finished",
         "The replay has finished and cannot be cancelled.";
     NoRegistration, "no_registration", 409, Admin,
-        "The source takes no registration",
+        "The source does not use registrations",
         "The provider of this source does not send its secret, so there is nothing to register.";
     StoreRejected, "store_rejected", 422, Admin,
-        "The store refuses this",
-        "The store refuses this.";
+        "The store refused this",
+        "The store refused this.";
     TooManyStreams, "too_many_streams", 503, Admin,
         "Too many live tails",
-        "Too many live tails at once.";
+        "Too many live tails are open.";
     StoreDamaged, "store_damaged", 500, Admin,
         "The store is damaged",
-        "The store's file is damaged; it is left as it is.";
+        "The store's file is damaged; Hapax does not change it.";
 }
 
 impl Code {

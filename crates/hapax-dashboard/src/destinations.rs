@@ -95,7 +95,7 @@ fn card(
             (ten_minutes::of_destination(recent, &place.id))
             @if let Some(traffic) = traffic {
                 dt { "Last 24 h" }
-                dd { (readable::count(traffic.completed)) " completed, " (readable::count(traffic.failed)) " failed, " (readable::count(traffic.dead)) " given up; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }
+                dd { (readable::count(traffic.completed)) " completed, " (readable::count(traffic.failed)) " failed, " (readable::count(traffic.dead)) " dead; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }
             }
         }
     }

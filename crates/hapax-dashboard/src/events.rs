@@ -115,7 +115,7 @@ fn covered(coverage: CoverageView, now: Timestamp) -> Markup {
             is_cut: false,
         } => html! {
             p class="notice" {
-                "No index has this field, so the newest bodies are read one by one: "
+                "This field is not indexed, so the newest bodies are read one by one: "
                 (readable::count(bodies_read)) " up to here."
             }
         },
@@ -125,8 +125,8 @@ fn covered(coverage: CoverageView, now: Timestamp) -> Markup {
         } => html! {
             p class="notice warn" {
                 "The search ended after the newest " (readable::count(bodies_read))
-                " bodies, which is its limit; older events were not looked at. A source can name the field in "
-                code { "indexed" } " to have it looked up."
+                " bodies, which is its limit; older events were not searched. Add the field to the source's "
+                code { "indexed" } " to search new events without this limit."
             }
         },
     }

@@ -82,7 +82,7 @@ fn configured(state: &AdminState) -> ApiResult<(Arc<Oidc>, Arc<IdentityProvider>
     oidc.zip(state.identity_provider.clone()).ok_or_else(|| {
         ApiError::new(
             Code::UnknownPath,
-            "there is no identity provider; set [server.oidc] to sign in with one",
+            "no identity provider is configured; set [server.oidc]",
         )
     })
 }

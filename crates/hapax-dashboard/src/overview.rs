@@ -160,7 +160,7 @@ fn source_card(source: &SourceTrafficView, traffic: &TrafficView) -> Markup {
             (chart::bars(&label, traffic.range.as_str(), &layers(source)))
             p class="small muted" {
                 (readable::count(source.received)) " received, ack " (percentiles(source.ack))
-                @if source.gap_ms_max > 0 { ", longest gap to a copy " (readable::duration(std::time::Duration::from_millis(source.gap_ms_max))) }
+                @if source.gap_ms_max > 0 { ", longest gap " (readable::duration(std::time::Duration::from_millis(source.gap_ms_max))) }
             }
             details {
                 summary { "As a table" }

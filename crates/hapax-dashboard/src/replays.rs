@@ -117,7 +117,7 @@ fn progress(job: &ReplayJobView, of: Option<u64>) -> Markup {
     let of = of.filter(|of| *of > 0).map(|of| of.max(looked_at));
     html! {
         div class="card stack" {
-            p { (state_badge(job.state)) " " (readable::count(looked_at)) @if let Some(of) = of { " of " (readable::count(of)) } " events looked at" }
+            p { (state_badge(job.state)) " " (readable::count(looked_at)) @if let Some(of) = of { " of " (readable::count(of)) } " events examined" }
             @if is_running(job) {
                 @match of {
                     Some(of) => progress max=(of) value=(looked_at) aria-label="Progress" {},
@@ -139,11 +139,11 @@ fn facts(job: &ReplayJobView, to: Option<&str>, now: Timestamp) -> Markup {
             dt { "Mode" } dd { (format!("{:?}", job.mode).to_lowercase()) }
             dt { "To" } dd { (to.unwrap_or("every destination of each event")) }
             dt { "Started" } dd { (moment(job.as_of, now)) " by " (job.who) }
-            @if !job.why.is_empty() { dt { "Why" } dd { (job.why) } }
+            @if !job.why.is_empty() { dt { "Reason" } dd { (job.why) } }
             dt { "Rate" } dd { "at most " (readable::count(job.rate_per_second.into())) " events a second" }
             dt { "Requeued" } dd { (readable::count(tally.replayed)) " deliveries" }
-            dt { "Refused" } dd { (readable::count(tally.unfinished)) " events, because work was unfinished" }
-            dt { "Skipped" } dd { (readable::count(tally.skipped)) " events, where nothing fitted or that were gone" }
+            dt { "Refused" } dd { (readable::count(tally.unfinished)) " events, because of unfinished deliveries" }
+            dt { "Skipped" } dd { (readable::count(tally.skipped)) " events, which had no matching delivery or were deleted" }
             dt { "Id" } dd { code { (job.id) } }
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn of_destination(recent: &TenMinutesView, id: &str) -> Markup {
         dt { "Last ten minutes" }
         dd {
             (readable::count(place.completed)) " completed, " (readable::count(place.failed)) " failed, "
-            (readable::count(place.dead)) " given up in this process; took " (percentiles(place.took)) " (p50 / p95 / p99)"
+            (readable::count(place.dead)) " dead in this process; took " (percentiles(place.took)) " (p50 / p95 / p99)"
         }
     }
 }
@@ -54,7 +54,7 @@ pub(super) fn of_destination(recent: &TenMinutesView, id: &str) -> Markup {
 fn whose(recent: &TenMinutesView) -> String {
     if recent.watched_seconds < WINDOW.as_secs() {
         let watched = readable::duration(Duration::from_secs(recent.watched_seconds));
-        format!("Of the process that answers, which started {watched} ago.")
+        format!("Figures of the process that answers, which started {watched} ago.")
     } else {
         "Figures of the process that answers; other replicas have their own.".to_owned()
     }

@@ -62,10 +62,7 @@ impl Transport for Destinations {
             Some(Target::Command(target)) => target.deliver(delivery).await,
             Some(Target::Sql(target)) => target.deliver(delivery).await,
             // A reload removed it after the delivery was leased; the engine stops leasing for it.
-            None => AttemptResult::failed(
-                ErrorClass::Connect,
-                "the destination is not in the configuration any more",
-            ),
+            None => AttemptResult::failed(ErrorClass::Connect, "the destination is no longer configured"),
         }
     }
 }

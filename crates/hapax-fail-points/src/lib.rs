@@ -33,11 +33,15 @@ pub struct FailPoint {
 pub const ALL: [FailPoint; 21] = [
     point(
         "accept.before_store",
-        "nothing: the sender has no answer and comes again",
+        "nothing: the provider got no response and retries",
     ),
     point(
         "sqlite.before_commit",
-        "a transaction that was not committed: nothing of it is there",
+        "a transaction that was not committed: nothing of it was written",
+    ),
+    point(
+        "sqlite.after_commit",
+        "a transaction that was not reported to anyone",
     ),
     point(
         "sqlite.after_commit",
@@ -58,7 +62,7 @@ pub const ALL: [FailPoint; 21] = [
     ),
     point(
         "accept.after_store",
-        "the event and its work; the sender comes again and is told `duplicate`",
+        "the event and its deliveries; the provider retries and gets `duplicate`",
     ),
     point("accept.before_answer", "the same, for a part of the batch"),
     point(
@@ -76,28 +80,28 @@ pub const ALL: [FailPoint; 21] = [
     ),
     point(
         "run.after_attempt",
-        "an attempt made and not written down: it is repeated under its key",
+        "an attempt that was made but not recorded: it is repeated under its key",
     ),
     point("finish.before_store", "the same, for a batch"),
     point(
         "finish.after_store",
-        "outcomes written, and what was to follow from them not begun",
+        "outcomes that were written, without their follow-up",
     ),
     point(
         "processed.before_answer",
-        "work that is done; the sender comes again and is told so",
+        "completed deliveries; the provider retries and gets a success response",
     ),
     point(
         "replay.before_advance",
-        "a portion of a bulk replay put back, and its place not noted",
+        "a part of a bulk replay that was requeued, without its recorded position",
     ),
     point(
         "outbox.after_claim",
-        "rows claimed until their claim ends; another relay takes them then",
+        "rows claimed until the claim expires; then another relay takes them",
     ),
     point(
         "outbox.before_settle",
-        "rows that became events and are not marked: the next hand-over is a duplicate",
+        "rows that became events but are not marked: relaying them again makes a duplicate",
     ),
     point(
         "outbox.after_settle",

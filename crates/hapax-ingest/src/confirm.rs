@@ -20,7 +20,7 @@ impl Inner {
     ) -> Result<Response<Full<Bytes>>, Problem> {
         match self.keys.confirm(&source.name, &confirmation.url).await {
             Outcome::Known => {
-                tracing::info!(source = %source.name, "the sender was confirmed");
+                tracing::info!(source = %source.name, "the subscription was confirmed");
                 Ok(handshake::response(confirmation.answer))
             }
             Outcome::Unknown => Err(refused::confirmation_failed("its URL refused the call")),

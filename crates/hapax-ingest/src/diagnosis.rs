@@ -65,7 +65,7 @@ impl Case {
                     source = %self.source,
                     code = self.code.as_str(),
                     likely = %likely,
-                    "request refused for a reason that is known"
+                    "request refused for a known reason"
                 );
             }
         });

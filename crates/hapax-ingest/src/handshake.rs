@@ -25,7 +25,7 @@ impl Inner {
             .take(&**store, &registration.secret, self.clock.now())
             .await
             .map_err(|error| refused::not_taken(&error))?;
-        tracing::info!(source = %source.name, "a secret was handed over and stored");
+        tracing::info!(source = %source.name, "a secret was received in a handshake and stored");
         Ok(response(registration.answer))
     }
 }

@@ -166,7 +166,7 @@ impl KeyFetcher {
         match outcome {
             Outcome::Known => tracing::warn!(
                 %source, key = %request.key_id, %fault,
-                "a key could not be fetched again; the one at hand is used for up to a day"
+                "a key could not be refreshed; the known one is used for up to a day"
             ),
             Outcome::Unknown | Outcome::Unavailable => {
                 tracing::warn!(%source, key = %request.key_id, %fault, "a key could not be fetched");

@@ -24,7 +24,7 @@ pub(super) fn unknown_path(path: &str) -> Problem {
     Problem::new(
         Code::NotFound,
         format!(
-            "nothing is at `{}` on this port; webhooks go to /in/<source>",
+            "there is nothing at `{}` on this port; send webhooks to /in/<source>",
             shortened(path)
         ),
     )
@@ -34,7 +34,8 @@ pub(super) fn unknown_source(name: &str) -> Problem {
     Problem::new(
         Code::UnknownSource,
         format!(
-            "no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender",
+            "there is no source named `{}`; add [sources.<name>] to the configuration, or correct the URL at the \
+             provider",
             shortened(name)
         ),
     )
@@ -45,8 +46,8 @@ pub(super) fn address_not_allowed(from: IpAddr) -> Problem {
     Problem::new(
         Code::AddressNotAllowed,
         format!(
-            "the request comes from {from}, which is not in the source's `allow_from`; if that is a proxy of yours, name it in \
-             `server.trusted_proxies`"
+            "the request comes from {from}, which is not in the source's `allow_from`; if that is your proxy, add it \
+             to `server.trusted_proxies`"
         ),
     )
 }
@@ -67,19 +68,20 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
         BodyError::TooLarge => Problem::new(
             Code::BodyTooLarge,
             format!(
-                "the body is longer than {limit} bytes; raise the source's `body_limit` if the sender's events are this large"
+                "the body is longer than {limit} bytes; raise the source's `body_limit` if the provider's events are \
+                 this large"
             ),
         ),
         BodyError::TooLate(within) => too_slow(format!(
-            "the body was not complete after {} s; nothing was kept",
+            "the body was not complete after {} s; nothing was stored",
             within.as_secs()
         )),
         BodyError::TooSlow(rate) => too_slow(format!(
-            "the body came at fewer than {rate} bytes a second; nothing was kept"
+            "the body arrived at fewer than {rate} bytes per second; nothing was stored"
         )),
         BodyError::Broken => Problem::new(
             Code::BodyIncomplete,
-            "the connection broke, or the body was not valid HTTP; nothing was kept",
+            "the connection closed, or the body was not valid HTTP; nothing was stored",
         ),
         BodyError::NoRoom => no_room(),
     }
@@ -93,7 +95,7 @@ fn too_slow(detail: String) -> Problem {
 pub(super) fn no_room() -> Problem {
     Problem::new(
         Code::Overloaded,
-        "too many bytes of other deliveries are in flight; nothing was kept, deliver it again",
+        "too many bytes of other requests are in flight; nothing was stored, deliver it again",
     )
     .retry_after(Duration::from_secs(1))
 }
@@ -105,10 +107,7 @@ pub(super) fn rejection(rejection: &Rejection) -> Problem {
 pub(super) fn key_unknown(key_id: &str) -> Problem {
     Problem::new(
         Code::SignatureInvalid,
-        format!(
-            "the signature names the key `{}`, which is not known here",
-            shortened(key_id)
-        ),
+        format!("the signature names the unknown key `{}`", shortened(key_id)),
     )
 }
 
@@ -117,8 +116,8 @@ pub(super) fn transmission_reused(id: &str) -> Problem {
     Problem::new(
         Code::TransmissionReused,
         format!(
-            "the transmission `{}` came with another body before, and its signature does not show which one is genuine; \
-             only the first is accepted",
+            "the transmission `{}` arrived before with another body, and its signature does not prove which one is \
+             genuine; only the first is accepted",
             shortened(id)
         ),
     )
@@ -136,7 +135,9 @@ pub(super) fn not_taken(error: &NotTaken) -> Problem {
 pub(super) fn confirmation_failed(why: &str) -> Problem {
     Problem::new(
         Code::ConfirmationFailed,
-        format!("the sender asks to be confirmed by a call, and {why}; nothing was confirmed, ask again"),
+        format!(
+            "the provider asks for a confirmation call, and {why}; nothing was confirmed, request it again"
+        ),
     )
     .retry_after(IN_FLIGHT_RETRY)
 }
@@ -146,7 +147,7 @@ pub(super) fn key_unavailable(key_id: &str) -> Problem {
     Problem::new(
         Code::KeyUnavailable,
         format!(
-            "the key `{}` that the signature names cannot be fetched now; nothing was kept, deliver it again",
+            "the key `{}` that the signature names cannot be fetched now; nothing was stored, deliver it again",
             shortened(key_id)
         ),
     )
@@ -157,14 +158,14 @@ pub(super) fn key_unavailable(key_id: &str) -> Problem {
 pub(super) fn handler_failed() -> Problem {
     Problem::new(
         Code::HandlerFailed,
-        "the event is stored, but a destination did not do its work; deliver it again to try again at once",
+        "the event is stored, but a destination failed; deliver it again to retry at once",
     )
 }
 
 pub(super) fn in_flight() -> Problem {
     Problem::new(
         Code::InFlight,
-        "the event is stored and its work is under way; deliver it again to learn how it ended",
+        "the event is stored and its deliveries are in progress; deliver it again to learn the result",
     )
     .retry_after(IN_FLIGHT_RETRY)
 }
@@ -172,7 +173,7 @@ pub(super) fn in_flight() -> Problem {
 pub(super) fn store_unavailable() -> Problem {
     Problem::new(
         Code::StoreUnavailable,
-        "the store does not answer now; nothing is promised, deliver it again",
+        "the store does not respond, and the event may not be stored; deliver it again",
     )
     .retry_after(IN_FLIGHT_RETRY)
 }
@@ -182,7 +183,7 @@ pub(super) fn store_silent(within: Duration) -> Problem {
     Problem::new(
         Code::StoreUnavailable,
         format!(
-            "the store did not answer within {} ms; nothing is promised, deliver it again",
+            "the store did not respond within {} ms, and the event may not be stored; deliver it again",
             within.as_millis()
         ),
     )
@@ -193,16 +194,16 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::UnknownSource => Problem::new(
             Code::UnknownSource,
-            "the source was removed from the configuration while this request was on its way",
+            "the source was removed from the configuration while this request was processed",
         ),
         Refusal::RateLimited { retry_after } => Problem::new(
             Code::RateLimited,
-            "the source's `rate_limit` is used up; nothing was kept, deliver it again later",
+            "the source's `rate_limit` is reached; nothing was stored, deliver it again later",
         )
         .retry_after(*retry_after),
         Refusal::Overloaded { retry_after } => Problem::new(
             Code::Overloaded,
-            "too many deliveries wait to be written; nothing was kept, deliver it again",
+            "too many requests are waiting to be written; nothing was stored, deliver it again",
         )
         .retry_after(*retry_after),
         // Details of a store failure belong in the log, not in a response.
@@ -211,7 +212,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             message: _,
         } => Problem::new(
             Code::StoreUnavailable,
-            "the store cannot write now; nothing is promised, deliver it again",
+            "the store cannot write now, and the event may not be stored; deliver it again",
         )
         .retry_after(*retry_after),
         Refusal::Unsupported {
@@ -219,18 +220,18 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             message: _,
         } => Problem::new(
             Code::StoreUnsupported,
-            "the store is not set up as this service needs it, which its log explains; nothing was kept, deliver it \
-             again when that is put right",
+            "the store is not set up as this service needs it, which its log explains; nothing was stored, deliver it \
+             again after this is corrected",
         )
         .retry_after(*retry_after),
         Refusal::ShuttingDown { retry_after } => {
-            Problem::new(Code::ShuttingDown, "the service is about to end; deliver it again")
+            Problem::new(Code::ShuttingDown, "the service is stopping; deliver it again")
                 .retry_after(*retry_after)
                 .closing()
         }
         Refusal::Rejected { message } => Problem::new(
             Code::EventRefused,
-            format!("the store can never keep this event: {message}"),
+            format!("the store can never store this event: {message}"),
         ),
     }
 }

@@ -153,7 +153,10 @@ pub async fn serve<B: HttpBody>(
                     Err(full) => refuse::refuse(&mut refusals, stream, full, &shared.lingering),
                 },
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted; if this stays, raise the limit of open files");
+                    tracing::warn!(
+                        %error,
+                        "a connection could not be accepted; if this persists, raise the open-file limit"
+                    );
                     tokio::time::sleep(ACCEPT_REST).await;
                 }
             },
@@ -178,7 +181,7 @@ pub async fn serve<B: HttpBody>(
     if all_ended.is_err() {
         tracing::warn!(
             connections = connections.len(),
-            "connections did not end in time and are cut off"
+            "connections did not end in time and were closed"
         );
         connections.shutdown().await;
     }
@@ -275,7 +278,7 @@ async fn speak<B: HttpBody>(
 fn advice(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "another process listens there already; stop it or choose another address".to_owned()
+            "another process already listens there; stop it or choose another address".to_owned()
         }
         io::ErrorKind::AddrNotAvailable => {
             "no interface of this machine has that address; 0.0.0.0 stands for all of them".to_owned()

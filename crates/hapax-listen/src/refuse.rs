@@ -70,9 +70,9 @@ async fn say(stream: &mut (impl AsyncWrite + Unpin), problem: &Problem) -> io::R
 /// There is no room for one more of `what`: connections or requests.
 pub(super) fn overloaded(full: Full, what: &str) -> Problem {
     let detail = match full {
-        Full::All(count) => format!("{count} {what} are open already; try again later"),
+        Full::All(count) => format!("{count} {what} are already open; try again later"),
         Full::Peer(count) => format!(
-            "{count} {what} from this address are open already; wait for some to end, or raise \
+            "{count} {what} from this address are already open; wait for some to end, or raise \
              `connections_per_peer` in [server.limits]"
         ),
     };
@@ -82,7 +82,7 @@ pub(super) fn overloaded(full: Full, what: &str) -> Problem {
 fn tls_required() -> Problem {
     Problem::new(
         Code::TlsRequired,
-        "this port speaks TLS, and the request came in plain text; call it by https://",
+        "this port requires TLS, and the request arrived in plain text; use https://",
     )
 }
 
@@ -90,7 +90,7 @@ fn head_timeout(within: Duration) -> Problem {
     Problem::new(
         Code::HeadTimeout,
         format!(
-            "the head of the request was not complete after {} s; nothing was kept",
+            "the request head was not complete after {} s; nothing was stored",
             within.as_secs()
         ),
     )

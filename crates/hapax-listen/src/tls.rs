@@ -70,7 +70,7 @@ pub enum TlsError {
         source: std::io::Error,
     },
     /// A file does not contain the expected PEM data.
-    #[error("`{key}`: {} holds no {expected} in PEM form", path.display())]
+    #[error("`{key}`: {} contains no {expected} in PEM format", path.display())]
     NotPem {
         /// The file's key in the configuration.
         key: &'static str,

@@ -24,7 +24,7 @@ pub struct Bounds {
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The other side may have acted on the request.
-    #[error("no answer within {0:?}")]
+    #[error("no response within {0:?}")]
     Timeout(Duration),
     /// There was no connection, so nothing was sent.
     #[error("{}", words(.0))]
@@ -32,7 +32,7 @@ pub enum CallError {
     /// The other side may have acted on the request.
     #[error("{}", words(.0))]
     Broken(legacy::Error),
-    #[error("the answer broke off, or is longer than {limit} bytes")]
+    #[error("the response broke off, or is longer than {limit} bytes")]
     Answer {
         limit: usize,
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn silence_ends_with_the_time_that_was_allowed() {
         let error = asked("", Duration::from_millis(200)).await.unwrap_err();
-        assert_eq!(error.to_string(), "no answer within 200ms");
+        assert_eq!(error.to_string(), "no response within 200ms");
     }
 
     #[tokio::test]

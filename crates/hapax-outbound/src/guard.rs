@@ -33,7 +33,7 @@ pub(crate) struct Rows {
 
 /// An address that may not be called.
 #[derive(Debug, thiserror::Error)]
-#[error("the destination's host leads to {address}, which may not be called: {reason}")]
+#[error("the destination's host resolves to {address}, which is not an allowed target: {reason}")]
 pub struct Blocked {
     address: IpAddr,
     reason: String,
@@ -63,11 +63,11 @@ impl Guard {
             return forbidden;
         }
         if rows.listeners.iter().any(|listener| reaches(*listener, address)) {
-            return Some("it is a listener of Hapax itself, which no row of an outbox may call".to_owned());
+            return Some("it is a listener of Hapax itself, which outbox rows may not call".to_owned());
         }
         let reason = is_not_public(ip).filter(|_| !rows.allowed.allow(host, ip))?;
         Some(format!(
-            "{reason}, and a row of an outbox may name public addresses only; to allow it, add the host or its range to \
+            "{reason}, and outbox rows may only call public addresses; to allow it, add the host or its range to \
              `allow_targets` of [outbox.{}] in hapax.toml",
             rows.outbox
         ))

@@ -89,7 +89,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match found {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        Ok(_) => Err(unreadable("certificate", path, &"it holds none")),
+        Ok(_) => Err(unreadable("certificate", path, &"it contains none")),
         Err(error) => Err(unreadable("certificate", path, &error)),
     }
 }

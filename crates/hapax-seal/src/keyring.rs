@@ -50,8 +50,8 @@ pub enum OpenError {
     },
     /// Rows may be left under a key that is not configured.
     #[error(
-        "rows of the store may still be encrypted under a key that is not in `store.encryption_keys` (key {}); put that \
-         key back, behind the first, until `hapax doctor` says that it is no longer needed",
+        "rows of the store may still be encrypted under a key that is not in `store.encryption_keys` (key {}); add \
+         that key again, after the first, until `hapax doctor` reports that it is no longer needed",
         text(.0)
     )]
     MissingKeys(Vec<KeyId>),
@@ -61,7 +61,7 @@ pub enum OpenError {
     )]
     Unreadable,
     /// Other replicas swapped the cell on every try.
-    #[error("the store's keyring keeps changing; start again")]
+    #[error("the store's keyring keeps changing; start the service again")]
     Contended,
     #[error(transparent)]
     Store(#[from] Error),

@@ -135,7 +135,7 @@ impl Unopened {
             Self::MissingKey(id) => Error::Unsupported {
                 message: format!(
                     "{of} is encrypted under the key {id}, which is not among the `store.encryption_keys` of this \
-                     process; add that key again, behind the first"
+                     process; add that key again, after the first"
                 ),
             },
             Self::Refused => Error::Damaged {

@@ -89,7 +89,7 @@ async fn a_wrong_or_missing_key_is_refused_at_the_start_and_nothing_changes() {
     assert!(matches!(retired, OpenError::MissingKeys(_)), "{retired}");
     let text = retired.to_string();
     assert!(
-        text.contains("put that key back") && !text.contains(OLD),
+        text.contains("add that key again") && !text.contains(OLD),
         "{text}"
     );
     assert!(is_copy(

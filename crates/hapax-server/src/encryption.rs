@@ -65,7 +65,7 @@ async fn step(store: &Sealed, metrics: &Metrics, clock: &dyn Clock) -> Duration 
         Err(error) => {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "rows are not re-encrypted; it is tried again in a minute"
+                "rows were not re-encrypted; retrying in a minute"
             );
             LOOK_EVERY
         }

@@ -19,7 +19,7 @@ pub(super) fn connections_max(wanted: usize) -> usize {
         };
         match setrlimit(Resource::Nofile, raised) {
             Ok(()) => soft = hard,
-            Err(error) => tracing::warn!(%error, soft, "the limit of open files could not be raised"),
+            Err(error) => tracing::warn!(%error, soft, "the open-file limit could not be raised"),
         }
     }
     let room = soft.saturating_sub(OTHER_FILES).max(soft / 2);

@@ -85,7 +85,7 @@ pub enum StartError {
     Traces(#[from] traces::SetupError),
     #[error("a listener's own address cannot be read")]
     Address(#[source] std::io::Error),
-    #[error("signals cannot be listened for")]
+    #[error("signal handlers cannot be installed")]
     Signals(#[source] std::io::Error),
 }
 

@@ -24,7 +24,7 @@ impl Server {
             Err(error) => {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
-                    "the configuration was not reloaded; the old one stays in use"
+                    "the configuration was not reloaded; the previous one stays in use"
                 );
                 return;
             }
@@ -81,7 +81,7 @@ impl Server {
         if let Ok(Ok(earlier_ids)) = read.await {
             return earlier_ids;
         }
-        tracing::warn!("the store does not say since when ids are read by the present rules");
+        tracing::warn!("the store has no record of when the current id rules took effect");
         EarlierIds::assumed(config, now)
     }
 }

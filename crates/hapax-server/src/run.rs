@@ -18,7 +18,10 @@ pub async fn run(config: Config, loader: Loader) -> Result<(), StartError> {
         tracing::warn!("{warning}");
     }
     if let Some(path) = loader.dotenv() {
-        tracing::info!(path = %path.display(), "variables are also read from .env, which is meant for development");
+        tracing::info!(
+            path = %path.display(),
+            "environment variables are also read from .env, which is meant for development"
+        );
     }
     let tuning = Tuning::of(&config);
     let server = Server::start(config, tuning).await?;
@@ -57,8 +60,8 @@ pub async fn run(config: Config, loader: Loader) -> Result<(), StartError> {
     drop(secrets);
     tokio::select! {
         () = server.stop() => tracing::info!("stopped"),
-        () = signals.second_stop() => tracing::warn!("stopped at once, by a second signal"),
-        () = tokio::time::sleep(STOP_LIMIT) => tracing::warn!("stopped at once: the limit for stopping is over"),
+        () = signals.second_stop() => tracing::warn!("stopped immediately by a second signal"),
+        () = tokio::time::sleep(STOP_LIMIT) => tracing::warn!("stopped immediately: the shutdown timed out"),
     }
     signs_of_life.abort();
     Ok(())
@@ -73,9 +76,11 @@ async fn reload(server: &Server, loader: &Arc<Loader>, read: fn(&Loader) -> Resu
         Ok(Ok(config)) => server.reload(config).await,
         Ok(Err(error)) => tracing::error!(
             error = &error as &dyn std::error::Error,
-            "the configuration was not reloaded; the old one stays in use"
+            "the configuration was not reloaded; the previous one stays in use"
         ),
-        Err(error) => tracing::error!(%error, "the configuration was not reloaded; the old one stays in use"),
+        Err(error) => {
+            tracing::error!(%error, "the configuration was not reloaded; the previous one stays in use")
+        }
     }
     supervisor::ready();
 }

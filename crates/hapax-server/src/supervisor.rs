@@ -36,7 +36,7 @@ pub(super) fn reloading() {
 pub(super) fn stopping() {
     tell(&[
         NotifyState::Stopping,
-        NotifyState::Status("stopping: what runs is finished or given back"),
+        NotifyState::Status("stopping: running attempts finish or are released"),
     ]);
 }
 
@@ -64,18 +64,18 @@ fn give_signs(every: Duration, sign: impl Fn() + Send + 'static) -> JoinHandle<(
 }
 
 fn status(meter: &dyn Meter) -> String {
-    let (mut accepted, mut copies, mut rejected) = (0, 0, 0);
+    let (mut accepted, mut duplicates, mut rejected) = (0, 0, 0);
     for source in meter.arrivals() {
         accepted += source.accepted;
-        copies += source.duplicates;
+        duplicates += source.duplicates;
         rejected += source.rejected;
     }
-    format!("serving: {accepted} accepted, {copies} copies, {rejected} rejected since the start")
+    format!("serving: {accepted} accepted, {duplicates} duplicates, {rejected} rejected since the start")
 }
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd could not be told");
+        tracing::debug!(%error, "systemd could not be notified");
     }
 }
 

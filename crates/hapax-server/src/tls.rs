@@ -77,7 +77,7 @@ async fn refresh(both: Vec<(&'static str, Tls)>) {
                 Err(error) => tracing::warn!(
                     key,
                     error = &error as &dyn std::error::Error,
-                    "the certificate was not renewed; the old one stays in use"
+                    "the certificate was not reloaded; the previous one stays in use"
                 ),
             }
         }

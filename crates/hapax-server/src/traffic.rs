@@ -52,10 +52,7 @@ async fn write(store: &dyn Backend, metrics: &Metrics) {
         let written = tokio::time::timeout(WRITE_TIMEOUT, store.put_traffic(rows.to_vec())).await;
         if !matches!(written, Ok(Ok(()))) {
             book.was_not_written(rows);
-            tracing::debug!(
-                rows = rows.len(),
-                "traffic could not be written; it is tried again"
-            );
+            tracing::debug!(rows = rows.len(), "traffic could not be written; retrying");
         }
     }
 }

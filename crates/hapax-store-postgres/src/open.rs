@@ -51,7 +51,7 @@ pub enum OpenError {
         supported: u32,
     },
     /// A schema with this name exists and is not ours.
-    #[error("the schema `hapax` in the database belongs to another program and was left alone")]
+    #[error("the schema `hapax` in the database belongs to another program and was not changed")]
     NotOurs,
     /// The database belongs to a migration that was not finished.
     #[error(

@@ -46,7 +46,7 @@ impl Runner {
         let session = Session::new(self.pool.acquire().await?, &self.pool, self.terms.clone());
         let outcome = tokio::time::timeout(self.step_timeout, step(&session, input))
             .await
-            .unwrap_or_else(|_| Err(Failure::Unavailable("the database does not answer".to_owned())));
+            .unwrap_or_else(|_| Err(Failure::Unavailable("the database does not respond".to_owned())));
         let keep = match &outcome {
             Ok(_) => true,
             Err(failure) => match failure.remedy() {

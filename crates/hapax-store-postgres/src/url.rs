@@ -88,7 +88,7 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
         "verify-full" => (SslMode::Require, Trust::Name(roots)),
         _ => {
             return Err(
-                "its sslmode is none of disable, prefer, require, verify-ca and verify-full".to_owned(),
+                "its sslmode is not one of disable, prefer, require, verify-ca and verify-full".to_owned(),
             );
         }
     };

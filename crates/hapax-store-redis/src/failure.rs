@@ -145,7 +145,9 @@ impl fmt::Display for Failure {
         match self {
             Self::NotBegun(Cause::Server(error)) | Self::Unknown(Cause::Server(error)) => error.fmt(f),
             Self::NoRoom(error) => error.fmt(f),
-            Self::NotBegun(Cause::Silent) | Self::Unknown(Cause::Silent) => f.write_str("no answer in time"),
+            Self::NotBegun(Cause::Silent) | Self::Unknown(Cause::Silent) => {
+                f.write_str("no response in time")
+            }
             Self::NotBegun(Cause::NoMaster(slot)) | Self::Unknown(Cause::NoMaster(slot)) => {
                 write!(f, "no master for slot {slot}")
             }

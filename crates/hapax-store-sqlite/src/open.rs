@@ -38,7 +38,7 @@ pub enum OpenError {
     },
     /// The file is not a Hapax database.
     #[error(
-        "the file is not a Hapax database and was left alone: {reason}; name another file, or move this one away"
+        "the file is not a Hapax database and was not changed: {reason}; use another file, or move this one away"
     )]
     NotADatabase {
         /// What it is instead.
@@ -46,7 +46,7 @@ pub enum OpenError {
     },
     /// The file is a database, but a damaged one.
     #[error(
-        "the database file is damaged and was left alone: {reason}; keep a copy of it, then restore a backup or \
+        "the database file is damaged and was not changed: {reason}; keep a copy of it, then restore a backup or \
          salvage it with `sqlite3 FILE .recover`"
     )]
     Damaged {

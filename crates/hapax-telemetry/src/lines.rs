@@ -64,7 +64,7 @@ pub(super) fn write(observation: &Observation<'_>) {
             about!(warn, delivery, "lease lost while the attempt ran; it was aborted");
         }
         Observation::GivenBack { delivery } => {
-            about!(info, delivery, "attempt given back");
+            about!(info, delivery, "attempt released");
         }
         Observation::Unreported { attempts } => warn!(
             attempts,
@@ -88,13 +88,11 @@ pub(super) fn write(observation: &Observation<'_>) {
         } => error!(
             during,
             error = message,
-            "the store cannot do what Hapax asks of it; waiting alone will not help"
+            "the store does not support an operation that Hapax needs; retrying will not help"
         ),
-        Observation::StoreFailed { during, error } => error!(
-            during,
-            error = chain(*error),
-            "the store failed; it will be tried again"
-        ),
+        Observation::StoreFailed { during, error } => {
+            error!(during, error = chain(*error), "the store failed; retrying")
+        }
         Observation::Purged(purged) => {
             debug!(
                 events = purged.events,
@@ -130,7 +128,7 @@ pub fn released(event: &StoredEvent, first: EventId, who: &str) {
         event,
         %first,
         who,
-        "conflicting body released as an event of its own"
+        "conflicting body released as a separate event"
     );
 }
 
@@ -139,7 +137,7 @@ fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
     match accepted {
         Accepted::New { event_id, .. } if IdOrigin::of(event_id) == IdOrigin::Conflict => info!(
             event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
-            "an id came again with another content; that is accepted as an event of its own"
+            "conflicting body accepted as a separate event"
         ),
         Accepted::New { event_id, .. } | Accepted::Duplicate { event_id, .. } => debug!(
             event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
@@ -151,7 +149,7 @@ fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
         ),
         Accepted::Conflict { event_id, .. } => warn!(
             event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
-            "an id came again with another body; that body is kept aside"
+            "conflicting body stored: its id is known with another body"
         ),
     }
 }
@@ -170,7 +168,7 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, outcome: AttemptO
             class,
             error,
             retry_in_ms = after.as_millis() as u64,
-            "attempt failed, will try again"
+            "attempt failed; it will be retried"
         ),
         AttemptOutcome::Dead { reason } => about!(
             error,
@@ -181,7 +179,7 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, outcome: AttemptO
             error,
             "delivery is dead; see `hapax dead list` and `hapax replay`"
         ),
-        AttemptOutcome::Release => about!(info, delivery, "attempt given back"),
+        AttemptOutcome::Release => about!(info, delivery, "attempt released"),
     }
 }
 
@@ -215,7 +213,7 @@ fn taken_back(rescued: &Rescued, record: Option<&EventRecord>) {
     else {
         warn!(
             event.id = %rescued.event, delivery = %rescued.destination, lost = rescued.lost,
-            "delivery taken back: its worker was gone"
+            "delivery reclaimed: its worker is gone"
         );
         return;
     };
@@ -230,7 +228,7 @@ fn taken_back(rescued: &Rescued, record: Option<&EventRecord>) {
         attempt = delivery.map(|delivery| delivery.attempts + 1),
         trace_id = %trace_of(&event.headers, event.id),
         lost = rescued.lost,
-        "delivery taken back: its worker was gone"
+        "delivery reclaimed: its worker is gone"
     );
 }
 

@@ -19,7 +19,7 @@ pub const DEV_FILTER: &str = "warn";
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
     /// The filter is invalid.
-    #[error("HAPAX_LOG is \"{text}\", which is no filter: write a level such as `info` or `debug`")]
+    #[error("HAPAX_LOG is \"{text}\", which is not a filter: write a level such as `info` or `debug`")]
     Filter {
         text: String,
         source: tracing_subscriber::filter::ParseError,

@@ -299,7 +299,7 @@ fn tolerance() -> OptionSpec {
     OptionSpec {
         name: "tolerance_seconds".to_owned(),
         about:
-            "How many seconds the signed time may be off, in both directions; the preset's own unless said."
+            "How many seconds the signed time may be off, in both directions; the provider's own by default."
                 .to_owned(),
         kind: OptionKind::Text,
         required: false,

@@ -77,7 +77,7 @@ impl Caller {
             (Reach::Whole, false) => Err(ApiError::new(
                 Code::SourcesLimited,
                 format!(
-                    "you see {}, and this is about the whole service: it cannot be limited to them",
+                    "you can see only {}, and this request concerns the whole service, so it cannot be limited to them",
                     self.visible.words()
                 ),
             )),

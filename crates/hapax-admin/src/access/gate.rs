@@ -44,7 +44,7 @@ impl Gate {
         self.backoff
             .attempt(from, Instant::now(), check)
             .map_err(|refused| match refused {
-                Refused::Wrong => ApiError::new(Code::Unauthorized, "the token is not one of this service's"),
+                Refused::Wrong => ApiError::new(Code::Unauthorized, "the token is not known to this service"),
                 Refused::Wait(wait) => ApiError::too_many_attempts(wait),
             })
     }

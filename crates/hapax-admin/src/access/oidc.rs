@@ -151,7 +151,7 @@ impl Known {
         if told.get("sub") != id_token.get("sub") {
             return Err(ApiError::new(
                 Code::SignInRefused,
-                "UserInfo is about somebody else than the ID token",
+                "UserInfo is about another user than the ID token",
             ));
         }
         Ok(Some(told))

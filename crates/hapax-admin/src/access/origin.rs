@@ -28,7 +28,7 @@ impl Access {
         Err(ApiError::new(
             Code::ForbiddenOrigin,
             format!(
-                "the request asks for host `{host}`, which is not this machine; use http://{}, or set \
+                "the request is for host `{host}`, which is not this machine; use http://{}, or set \
              server.admin_token to use other names",
                 self.listen
             ),

@@ -78,7 +78,7 @@ impl VisibleSources {
         Err(ApiError::new(
             Code::SourcesLimited,
             format!(
-                "you see {}; name one of them in the query, such as source:NAME",
+                "you can see only {}; add one of them to the query, such as source:NAME",
                 self.words()
             ),
         ))
@@ -87,7 +87,10 @@ impl VisibleSources {
     fn refuse(&self, named: &SourceName) -> ApiError {
         ApiError::new(
             Code::SourcesLimited,
-            format!("you see {}, and the query asks for `{named}`", self.words()),
+            format!(
+                "you can see only {}, and the query asks for `{named}`",
+                self.words()
+            ),
         )
     }
 }

@@ -146,7 +146,7 @@ fn reused(total: &Traffic) -> Option<FindingView> {
     (total.conflicts > 0).then(|| FindingView {
         kind: FindingKind::ReusedIds,
         sentence: format!(
-            "{} requests had a known id and a different body. They were stored as conflicts and not delivered. Compare \
+            "Requests with a known id and a different body: {}. They were stored as conflicts and not delivered. Compare \
              them with `hapax conflicts`: if they are different events, the id is not unique, and `event_id` needs a \
              list of locations; if they are the same event, the provider changes its body on a retry.",
             total.conflicts

@@ -82,8 +82,10 @@ pub(super) fn request(
     let mut notes = notes(event, facts, secret, &delivery, now);
     notes.extend(surroundings.map(str::to_owned));
     if sends_secret {
-        notes.push("Set TOKEN to the value in the source's `secrets`: it is sent unchanged, and Hapax does not print \
-                    it.".to_owned());
+        notes.push(
+            "Set TOKEN to the secret of the source: it is sent unchanged, and Hapax does not print it."
+                .to_owned(),
+        );
     }
     Ok(Resigned {
         url: delivery.url,

@@ -58,7 +58,7 @@ pub(super) fn state(is_configured: bool, paused: Option<&PauseView>, breaker_ope
         (true, Some(pause), _) => format!("paused by {}: {}", pause.by, pause.why),
         (true, None, Some(open_ms)) => {
             format!(
-                "failing, tried again in {}",
+                "failing, next attempt in {}",
                 readable::duration(Duration::from_millis(open_ms))
             )
         }

@@ -173,13 +173,13 @@ const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
 [server]
 {listen}              # webhooks: POST /in/<source>
 {admin_listen}        # admin API, /metrics, /healthz, /readyz
-# admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
+# admin_token = "env:HAPAX_ADMIN_TOKEN"  # required if admin_listen is not a loopback address
 # {body_limit}
-# public_url = "https://hooks.example.com"  # for senders that sign the URL
+# public_url = "https://hooks.example.com"  # for providers that sign the URL
 
 [store]
 {url}
-# encryption_keys = ["env:HAPAX_ENCRYPTION_KEY"]  # encrypts payloads and secrets; `openssl rand -hex 32` prints one
+# encryption_keys = ["env:HAPAX_ENCRYPTION_KEY"]  # encrypts payloads and secrets; `openssl rand -hex 32` generates one
 "#;
 
 const SOURCE_EXAMPLE: &str = r#"

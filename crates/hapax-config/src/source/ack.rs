@@ -13,7 +13,7 @@ use crate::setting::{Facts, FromToml, Key, Setting, article, words};
 pub(super) static ACK: Key<AckWhen> = Key::with_default(
     "ack",
     "stored",
-    "When to answer 2xx: `stored` (durable; the work follows) or `processed` (every destination has done its work; a failure is answered 500, so that the sender delivers again).",
+    "When to answer 2xx: `stored` (once the event is durable; deliveries follow) or `processed` (once every destination has processed the event; a failure is answered 500, so that the provider retries).",
 );
 
 pub(super) static ACK_TIMEOUT: Key<Duration> = Key::with_default(
@@ -95,7 +95,9 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider
     if let Some(seconds) = senders.filter(|seconds| limit >= Duration::from_secs((*seconds).into())) {
         section.problem(
             &ACK_TIMEOUT,
-            format_args!("the sender waits {seconds} s for an answer and would not hear this one; use less"),
+            format_args!(
+                "the provider times out after {seconds} s, before this response; use a shorter time"
+            ),
         );
     }
     match section.get(&ACK) {
@@ -105,7 +107,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider
             if section.has(&ACK_TIMEOUT) {
                 section.problem(
                     &ACK_TIMEOUT,
-                    "has no meaning without `ack = \"processed\"`; remove it, or set that",
+                    "has no effect without `ack = \"processed\"`; remove it, or set that",
                 );
             }
             Ack::Stored
@@ -122,7 +124,7 @@ pub(super) fn read_status(section: &mut Section<'_, '_, '_>, provider: Option<&P
     {
         section.problem(
             &ACK_STATUS,
-            format_args!("{} takes only {only} for success; remove it", provider.title),
+            format_args!("{} treats only {only} as success; remove it", provider.title),
         );
     }
     status

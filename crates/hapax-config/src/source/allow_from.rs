@@ -11,7 +11,7 @@ use crate::setting::Key;
 pub(super) static ALLOW_FROM: Key<Vec<String>> = Key::depends(
     "allow_from",
     "everybody",
-    "The networks that requests may come from, such as `[\"203.0.113.0/24\", \"provider\"]`; all others are answered 403 before their bodies are read. `provider` stands for the networks that the preset's provider publishes, as `hapax providers NAME` shows them. Behind a proxy, set `server.trusted_proxies`.",
+    "The networks from which requests are accepted, such as `[\"203.0.113.0/24\", \"provider\"]`; all others are answered 403 before their bodies are read. `provider` stands for the networks that the provider publishes (`hapax providers NAME` shows them). Behind a proxy, set `server.trusted_proxies`.",
 )
 .named("networks");
 
@@ -48,7 +48,7 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider
     if texts.is_empty() {
         section.problem(
             &ALLOW_FROM,
-            "the list is empty, which would refuse everybody; remove it, or name a network",
+            "the list is empty, which would refuse every request; remove it, or add a network",
         );
     }
     if networks.len() > NETWORKS_MAX {

@@ -9,20 +9,20 @@ use crate::setting::{Key, words};
 pub(super) static EVENT_ID: Key<Vec<String>> = Key::depends(
     "event_id",
     "the preset's",
-    "Where the event id is: `header:NAME`, `body:/json/pointer`, `form:NAME`, `query:NAME`, `body-sha256`, or a list that makes a composite; `none` where the sender has no ids, and nothing is a duplicate. Required with `verify`.",
+    "Where the event id is: `header:NAME`, `body:/json/pointer`, `form:NAME`, `query:NAME`, `body-sha256`, or a list, whose values are combined. `none`: the provider has no ids, and nothing is a duplicate. Required with `verify`.",
 )
-.named("place or list");
+.named("location or list");
 
 pub(super) static EVENT_TYPE: Key<Vec<String>> = Key::depends(
     "event_type",
     "the preset's",
-    "Where the event type is; the parts of a list are joined by `.`.",
+    "Where the event type is. The values of a list are joined by `.`.",
 )
-.named("place or list");
+.named("location or list");
 
 pub(super) static ON_CONFLICT: Key<OnConflict> = Key::depends(
     "on_conflict",
-    "`keep`, or the preset's",
+    "`keep`, or the provider's",
     "What to do with a known event id and a different body: `keep` (store it as a conflict; it is not delivered until you release it) or `accept` (accept it as a new event under `ID%conflict:HASH`, for providers that reuse ids; costs one more ledger lookup per new event).",
 );
 

@@ -15,7 +15,7 @@ use crate::setting::{Key, article};
 pub(super) static OPTIONS: Key<toml::Table> = Key::with_default(
     "options",
     "{}",
-    "Options of the preset in addition to its secrets, such as `{ verify_token = \"env:NAME\" }`; `hapax providers NAME` lists them.",
+    "Options of the provider in addition to its secrets, such as `{ verify_token = \"env:NAME\" }`; `hapax providers NAME` lists them.",
 );
 
 /// The options of a source. Options that cannot be used are reported and omitted.

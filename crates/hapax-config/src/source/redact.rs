@@ -7,7 +7,7 @@ use crate::setting::Key;
 pub(super) static REDACT: Key<Vec<String>> = Key::with_default(
     "redact",
     "[]",
-    "Fields of bodies that are hidden from everybody in the dashboard, the API, exports and logs, such as `[\"/data/object/email\", \"/items/*/name\"]`; `*` is every item, and of a form `/email` is the field `email`. Destinations get the original. At most 64.",
+    "Body fields that are hidden from everyone in the dashboard, the API, exports and logs, such as `[\"/data/object/email\", \"/items/*/name\"]`; `*` is every item; in a form, `/email` is the field `email`. Destinations get the original. At most 64.",
 )
 .named("list of JSON pointers");
 

@@ -9,7 +9,7 @@ use crate::setting::{Key, words};
 pub(super) static SAME_BODY: Key<SameBody> = Key::with_default(
     "same_body",
     "flag",
-    "What a known body under a new event id is, where the sender does not sign the id: `flag` (an event like any other; it runs, and is flagged) or `hold` (it is stored and answered, and runs only once somebody releases it with `hapax replay ID --mode held`; guides/same-body.md says when to use which).",
+    "What to do with a known body under a new event id, if the provider does not sign the id: `flag` (deliver the event, and flag it) or `hold` (store the event and answer it, but deliver it only after it is released with `hapax replay ID --mode held`). guides/same-body.md says when to use which.",
 );
 
 words!(SameBody { Flag, Hold });

@@ -11,35 +11,35 @@ use crate::setting::{Key, Table};
 
 pub(super) static VERIFY_TABLE: Key<toml::Table> = Key::optional(
     "verify",
-    "How the sender signs, if there is no preset; see `[sources.NAME.verify]`.",
+    "How requests are signed, for a provider that is not in the catalogue; see `[sources.NAME.verify]`.",
 );
 
 static SCHEME: Key<String> = Key::required(
     "scheme",
-    "A signature: `hmac-sha1`, `hmac-sha256`, `hmac-sha512`, `ed25519` or `ecdsa-p256`. A signed token: `jwt`. A shared secret that is sent along: `token`, or `basic` as `user:password`.",
+    "A signature: `hmac-sha1`, `hmac-sha256`, `hmac-sha512`, `ed25519` or `ecdsa-p256`. A signed token: `jwt`. A shared secret that is sent with the request: `token`, or `basic` as `user:password`.",
 );
 
 static HEADER: Key<String> = Key::depends(
     "header",
     "`authorization` for `jwt`; otherwise required",
-    "The header that holds the signature or token.",
+    "The header that contains the signature or token.",
 );
 
 static QUERY: Key<String> = Key::optional(
     "query",
-    "`token`: the parameter of the query that holds it, instead of a header.",
+    "`token`: the query parameter that contains it, instead of a header.",
 );
 
 static ENCODING: Key<String> = Key::with_default(
     "encoding",
     "hex",
-    "How the signature is written, or the hash in `body_hash_claim`: `hex` or `base64`. A signature of `ecdsa-p256` is in DER.",
+    "The encoding of the signature, or of the hash in `body_hash_claim`: `hex` or `base64`. Signatures of `ecdsa-p256` are DER.",
 );
 
 static PREFIX: Key<String> = Key::depends(
     "prefix",
     "`Bearer ` for `jwt` in `authorization`",
-    "What stands before the signature or token in its header, such as `sha256=`.",
+    "The text before the signature or token in its header, such as `sha256=`.",
 );
 
 static SIGNED: Key<String> = Key::with_default(
@@ -68,12 +68,12 @@ static ID_HEADER: Key<String> = Key::optional("id_header", "The header that `{id
 static KEY: Key<String> = Key::depends(
     "key",
     "`utf8`; for `ed25519` `hex`, for `ecdsa-p256` `base64`",
-    "How a secret's text becomes key bytes: `utf8`, `base64` or `hex`. The public key of `ecdsa-p256`, or of `jwt` with `ES256` or `RS256`, is PEM or base64.",
+    "The encoding of the secret: `utf8`, `base64` or `hex`. The public key of `ecdsa-p256`, or of `jwt` with `ES256` or `RS256`, is PEM or base64.",
 );
 
 static KEY_PREFIX: Key<String> = Key::optional(
     "key_prefix",
-    "What stands before the secret and is not part of the key.",
+    "The text before the secret that is not part of the key.",
 );
 
 static ALGORITHM: Key<String> = Key::optional(
@@ -87,13 +87,12 @@ static AUDIENCE: Key<String> = Key::optional("audience", "`jwt`: what `aud` has 
 
 static BODY_HASH_CLAIM: Key<String> = Key::optional(
     "body_hash_claim",
-    "`jwt`: the claim that holds the SHA-256 of the body. Without it the token does not cover the body: whoever sees one can send anything while it lasts.",
+    "`jwt`: the claim that contains the SHA-256 of the body. Without it, the token does not cover the body: anyone who sees a token can send anything with it until it expires.",
 );
 
 pub(crate) static VERIFY: Table = Table {
     header: "[sources.NAME.verify]",
-    help: "How a sender without a preset proves itself. Each scheme reads some of these keys; one that it does not read is refused. \
-           The guide `docs/guides/custom-sources.md` has an example of each.",
+    help: "How requests of a provider that is not in the catalogue are verified. Each scheme uses some of these keys; others are refused. The guide `docs/guides/custom-sources.md` has an example of each.",
     keys: &[
         &SCHEME,
         &HEADER,

@@ -17,7 +17,7 @@ const RANGE: (&str, &str) = ("1s", "3650d");
 pub(super) static LEDGER_WINDOW: Key<Duration> = Key::with_default(
     "ledger_window",
     "30d",
-    "How long an event id is remembered. At least the sender's retry window plus a day; a window that is not known counts as 72 hours.",
+    "How long an event id is remembered. At least the provider's retry window plus a day; an unknown retry window counts as 72 hours.",
 )
 .within(RANGE.0, RANGE.1);
 
@@ -51,8 +51,8 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider
             section.problem(
                 key,
                 format_args!(
-                    "{} is longer than `ledger_window`, which is {}: a body goes before its id; shorten the one or \
-                     lengthen the other",
+                    "{} is longer than `ledger_window`, which is {}, but no body may outlive its id; shorten this one \
+                     or lengthen `ledger_window`",
                     format_duration(retention),
                     format_duration(ledger)
                 ),
@@ -86,16 +86,16 @@ fn check_ledger(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>, 
     }
     let sender = provider.map_or("the sender", |provider| provider.title.as_str());
     let repeats = match known {
-        Some(window) => format!("{sender} delivers again for up to {}", format_duration(window)),
+        Some(window) => format!("{name} retries for up to {}", format_duration(window)),
         None => format!(
-            "how long {sender} delivers again is not known, and counts as {}",
+            "the retry window of {name} is unknown and counts as {}",
             format_duration(RETRY_WINDOW_UNKNOWN)
         ),
     };
     section.problem(
         &LEDGER_WINDOW,
         format_args!(
-            "{} forgets ids too early: {repeats}, and a late copy would take effect twice; use at least {}",
+            "{} forgets ids too early: {repeats}, and a late duplicate would take effect twice; use at least {}",
             format_duration(ledger),
             format_duration(least)
         ),

@@ -28,7 +28,7 @@ pub enum Error {
     },
     /// The store cannot perform the operation as it is set up: a permission or a table is missing, or the server does
     /// not support a statement. Nothing was written, and waiting alone does not help.
-    #[error("the store cannot do what Hapax asks of it: {message}")]
+    #[error("the store does not support an operation that Hapax needs: {message}")]
     Unsupported {
         /// A message for the operator: what is wrong and how to fix it.
         message: String,

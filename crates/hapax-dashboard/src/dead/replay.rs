@@ -69,8 +69,8 @@ fn confirmation(
         div class="notice" {
             p {
                 b { (readable::count(preview.matched)) @if preview.matched == 1 { " event" } @else { " events" } }
-                " would be delivered again" @if let Some(name) = &to { " to " b { (name) } }
-                ", at most " (readable::count(request.rate_per_second.into())) " a second. Nothing was changed yet."
+                " would be replayed" @if let Some(name) = &to { " to " b { (name) } }
+                ", at most " (readable::count(request.rate_per_second.into())) " per second. Nothing has changed yet."
             }
             @if let CoverageView::Newest { is_cut: true, .. } = &preview.coverage {
                 p { "The search reached its limit: older matching events may be missing." }

@@ -66,7 +66,7 @@ fn card(
     html! {
         article class="card stack" {
             p {
-                "Came " (conflict.seen) @if conflict.seen == 1 { " time" } @else { " times" } ", first " (moment(conflict.received_at, now))
+                "Arrived " (conflict.seen) @if conflict.seen == 1 { " time" } @else { " times" } ", first " (moment(conflict.received_at, now))
                 ", " (readable::size(conflict.body_bytes)) ", SHA-256 " code class="wrap" { (conflict.body_sha256) }
             }
             @match diff {

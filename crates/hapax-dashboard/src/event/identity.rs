@@ -63,7 +63,7 @@ fn copies(tally: Option<&DuplicatesView>, first: Timestamp, now: Timestamp) -> M
                 Some(tally) => {
                     p {
                         b { (readable::count(tally.count)) } @if tally.count == 1 { " duplicate" } @else { " duplicates" }
-                        " came after the first, the last " (moment(tally.last_at, now)) ". None took effect."
+                        " arrived after the first, the latest " (moment(tally.last_at, now)) ". None took effect."
                     }
                     (last_copies(tally, first))
                 }

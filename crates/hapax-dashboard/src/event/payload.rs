@@ -58,7 +58,7 @@ pub(super) fn section(view: &EventView, body: &[u8], shown: Shown) -> Markup {
             @if is_cut {
                 p class="notice warn" {
                     "Only the first " (readable::size(SHOWN_BYTES_MAX as u64)) " are shown. "
-                    a href=(whole(shown)) { "See all of it" } "."
+                    a href=(whole(shown)) { "Show all of it" } "."
                 }
             }
             @if std::str::from_utf8(body).is_err() && shown != Shown::Headers {

@@ -28,7 +28,7 @@ pub(super) fn judge(
         Reply::Refused {
             class: ErrorClass::Refused,
             message: format!(
-                "the destination answered {} and wants no more of this event ({why})",
+                "the destination answered {} and refused this event permanently ({why})",
                 status.as_u16()
             ),
         }
@@ -65,7 +65,7 @@ fn wish(status: StatusCode, headers: &HeaderMap, clock: &dyn Clock) -> Option<st
 fn message(status: StatusCode) -> String {
     if status.is_redirection() {
         return format!(
-            "the destination answered {}, and redirects are not followed: set its final address as `url`",
+            "the destination answered {}, and redirects are not followed: set `url` to the final URL",
             status.as_u16()
         );
     }

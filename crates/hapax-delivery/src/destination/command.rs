@@ -120,7 +120,7 @@ pub async fn call(mut command: Command, payload: &[u8], limit: Duration) -> Atte
             ..AttemptResult::failed(
                 ErrorClass::Timeout,
                 format!(
-                    "the command was killed: it had not ended after {} ms",
+                    "the command was killed: it did not finish within {} ms",
                     limit.as_millis()
                 ),
             )
@@ -183,9 +183,9 @@ fn judge(status: ExitStatus, excerpt: String) -> AttemptResult {
         Reply::Done
     } else {
         let message = match status.code() {
-            Some(EXIT_TEMPORARY) => "the command asks to be tried again (exit code 75)".to_owned(),
-            Some(code) => format!("the command ended with exit code {code}"),
-            None => format!("the command was ended from outside ({status})"),
+            Some(EXIT_TEMPORARY) => "the command asks for a retry (exit code 75)".to_owned(),
+            Some(code) => format!("the command exited with code {code}"),
+            None => format!("the command was killed by a signal ({status})"),
         };
         Reply::Failed {
             class: ErrorClass::Exit,

@@ -67,7 +67,7 @@ impl HttpTarget {
     pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         // The relay accepts no row without one.
         let Some(url) = self.url.of(delivery) else {
-            return AttemptResult::failed(ErrorClass::Protocol, "the event names no URL to call");
+            return AttemptResult::failed(ErrorClass::Protocol, "the event has no URL to call");
         };
         let deadline = Instant::now() + self.timeout;
         let request = self.request(delivery, url);

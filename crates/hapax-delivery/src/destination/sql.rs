@@ -100,7 +100,7 @@ impl SqlTarget {
             values,
             answer,
         };
-        let gone = || AttemptResult::failed(ErrorClass::Connect, "the destination's worker has ended");
+        let gone = || AttemptResult::failed(ErrorClass::Connect, "the destination's worker has stopped");
         if self.desk.send(job).await.is_err() {
             return gone();
         }

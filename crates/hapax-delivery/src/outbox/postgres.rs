@@ -212,7 +212,7 @@ impl PostgresTable {
         };
         let rows = tokio::time::timeout(STATEMENT_TIMEOUT, all)
             .await
-            .map_err(|_| TableError("the database does not answer".to_owned()))?
+            .map_err(|_| TableError("the database does not respond".to_owned()))?
             .map_err(|error| trouble(&error))?;
         *place = Some(client);
         Ok(rows)
@@ -226,8 +226,8 @@ impl PostgresTable {
             made.map_err(|error| {
                 let why = trouble(&error);
                 TableError(format!(
-                    "the table hapax_outbox is missing and cannot be made ({why}): let its user create it (GRANT CREATE ON \
-                     SCHEMA public), or create it yourself with the SQL of docs/guides/outbox.md"
+                    "the table hapax_outbox is missing and cannot be created ({why}): allow its user to create it \
+                     (GRANT CREATE ON SCHEMA public), or create it yourself with the SQL in docs/guides/outbox.md"
                 ))
             })?;
         }
@@ -451,7 +451,7 @@ fn row(row: &SqlRow) -> Result<Row, TableError> {
 fn get<'r, T: tokio_postgres::types::FromSql<'r>>(row: &'r SqlRow, column: usize) -> Result<T, TableError> {
     row.try_get(column).map_err(|error| {
         TableError(format!(
-            "the table hapax_outbox is not as this program needs it: {error}"
+            "the table hapax_outbox does not have the expected schema: {error}"
         ))
     })
 }
@@ -462,7 +462,7 @@ const RIGHTS: &str = "the relay needs SELECT, UPDATE and DELETE on hapax_outbox"
 /// The server's message without its detail, which may quote the row's values.
 fn trouble(error: &tokio_postgres::Error) -> TableError {
     let Some(database) = error.as_db_error() else {
-        return TableError("the connection to the database is lost".to_owned());
+        return TableError("the connection to the database was lost".to_owned());
     };
     let said = format!("SQLSTATE {}: {}", database.code().code(), database.message());
     if *database.code() == SqlState::INSUFFICIENT_PRIVILEGE {

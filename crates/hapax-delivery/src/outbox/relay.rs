@@ -71,7 +71,7 @@ impl Relay {
             match &round {
                 Ok(_) if is_news => tracing::info!(outbox = self.outbox.name, "the outbox is relayed again"),
                 Err(error) if is_news => {
-                    tracing::warn!(outbox = self.outbox.name, %error, "the outbox is not relayed; it is tried again");
+                    tracing::warn!(outbox = self.outbox.name, %error, "the outbox is not relayed; retrying");
                 }
                 Ok(_) | Err(_) => {}
             }
@@ -132,7 +132,7 @@ impl Relay {
                 outbox = self.outbox.name,
                 row = id,
                 why,
-                "a row of the outbox is refused"
+                "a row of the outbox was refused"
             );
         }
         (id, end)
@@ -175,7 +175,7 @@ impl Relay {
                 }
                 Err(error) => {
                     if is_news {
-                        tracing::warn!(outbox = self.outbox.name, %error, "old relayed rows were not deleted; it is tried again");
+                        tracing::warn!(outbox = self.outbox.name, %error, "old relayed rows were not deleted; retrying");
                     }
                     PURGE_EVERY
                 }
@@ -205,7 +205,8 @@ fn end_of(answer: Result<Accepted, Refusal>) -> End {
             End::Relayed(id)
         }
         Ok(Accepted::Conflict { id, .. }) => End::Refused(format!(
-            "event {id} was relayed to this target under this idempotency_key with another body: give this row a key of its own"
+            "event {id} was relayed to this target under this idempotency_key with another body: give this row its own \
+             key"
         )),
         Err(Refusal::Rejected { message }) => End::Refused(message),
         Err(Refusal::UnknownSource) => End::Again(UNKNOWN_WAIT),

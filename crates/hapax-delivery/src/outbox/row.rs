@@ -40,7 +40,8 @@ impl Row {
         }
         if self.body_bytes > BODY_BYTES_MAX as i64 {
             return Err(format!(
-                "the body has {} bytes, and at most {BODY_BYTES_MAX} are relayed: store it elsewhere, and send where",
+                "the body has {} bytes, and at most {BODY_BYTES_MAX} are relayed: store it elsewhere and send a \
+                 reference",
                 self.body_bytes
             ));
         }
@@ -96,8 +97,8 @@ fn check_url(text: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the target is not a URL that is called: write http:// or https://, a host and a path, at most {TARGET_BYTES_MAX} \
-         bytes, without user name, password or fragment, and to no link-local or metadata address"
+        "the target is not an allowed URL: write http:// or https://, a host and a path, at most {TARGET_BYTES_MAX} \
+         bytes, without a user name, password or fragment; link-local and metadata addresses are not allowed"
     ))
 }
 
@@ -112,7 +113,7 @@ fn destination(name: &str, known: &HashMap<String, DestinationId>) -> Result<Des
 fn headers(text: &str) -> Result<Vec<(String, String)>, String> {
     let Ok(Value::Object(object)) = serde_json::from_str(text) else {
         return Err(
-            "the headers are no JSON object: write {\"content-type\": \"application/json\"}".to_owned(),
+            "the headers are not a JSON object: write {\"content-type\": \"application/json\"}".to_owned(),
         );
     };
     if object.len() > HEADERS_MAX {
@@ -137,7 +138,7 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, String> {
                 Ok((name, value))
             }
             _ => Err(format!(
-                "the header `{}` cannot be sent: its name or its value is none that HTTP has, or the value is no text",
+                "the header `{}` cannot be sent: its name or value is not valid in HTTP, or the value is not a string",
                 name.escape_default()
             )),
         })

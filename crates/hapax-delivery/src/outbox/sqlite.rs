@@ -347,7 +347,7 @@ fn reach(path: &Path) -> Result<Connection, TableError> {
 }
 
 fn stopped() -> TableError {
-    TableError("the thread of the outbox has ended".to_owned())
+    TableError("the outbox thread has stopped".to_owned())
 }
 
 fn open(path: &Path) -> Result<Connection, TableError> {

@@ -218,7 +218,7 @@ async fn a_row_for_an_address_that_nobody_may_call_is_refused_at_once() {
         ),
     );
     for event in &dead {
-        assert_blocked(event, "may not be called");
+        assert_blocked(event, "is not an allowed target");
     }
     assert_eq!(victim.received().len(), 0);
 }

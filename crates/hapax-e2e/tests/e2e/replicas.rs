@@ -179,10 +179,10 @@ async fn a_zombie_that_wakes_past_its_lease_changes_nothing() {
     .await;
     assert_names_the_event(&zombie.log(), "lease lost", &id);
     eventually("the other told of the rescue", LIMIT, async || {
-        other.log().contains("taken back").then_some(())
+        other.log().contains("reclaimed").then_some(())
     })
     .await;
-    assert_names_the_event(&other.log(), "taken back", &id);
+    assert_names_the_event(&other.log(), "reclaimed", &id);
     // It continues serving, and the event it was running is as the other left it.
     zombie.deliver_twice(&Sender::of("stripe").event("evt_2")).await;
     let after = zombie.api(&format!("events/{id}")).await;

@@ -69,7 +69,7 @@ impl Inner {
         };
         let applied = applied_at(&record, &leased.destination, leased.generation)?;
         let message = format!(
-            "this event was applied at {applied}, longer ago than the destination is sure to remember, and could take \
+            "this event was applied at {applied}, longer ago than the destination remembers reliably, and could take \
              effect twice: it was not applied again; `hapax replay {} --mode force` applies it on purpose",
             leased.event.id
         );

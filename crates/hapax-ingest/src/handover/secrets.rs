@@ -35,8 +35,8 @@ pub struct HandedSecrets {
 #[derive(Debug, thiserror::Error)]
 pub enum NotTaken {
     #[error(
-        "no registration is open for this source, and anybody could hand over a secret; open one with `hapax register` \
-         and create the webhook while it is open"
+        "no registration is open for this source, and without one anyone could send a secret; open one with `hapax \
+         register` and create the webhook while it is open"
     )]
     NoRegistration,
     #[error("the secret could not be stored")]
@@ -112,7 +112,7 @@ impl HandedSecrets {
         match Verifier::new(&self.source.recipe, &secrets, &self.source.options) {
             Ok(verifier) => self.verifier.store(Arc::new(verifier)),
             Err(error) => {
-                tracing::error!(source = %self.source.name, %error, "a handed-over secret cannot be used");
+                tracing::error!(source = %self.source.name, %error, "a secret from a handshake cannot be used");
             }
         }
         Ok(self.verifier())

@@ -35,17 +35,17 @@ pub(super) struct Caller {
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
-    #[error("its host is none that keys are fetched from")]
+    #[error("keys are not fetched from its host")]
     Host,
-    #[error("the sender's server has no such key")]
+    #[error("the provider's server has no such key")]
     Unknown,
     #[error("the call to the sender's server failed: {0}")]
     Call(#[from] CallError),
-    #[error("the sender's server does not accept the credentials that it was asked with")]
+    #[error("the provider's server did not accept the credentials")]
     Credentials,
-    #[error("the sender's server answered {0}")]
+    #[error("the provider's server answered {0}")]
     Status(StatusCode),
-    #[error("the answer is not a key")]
+    #[error("the response is not a key")]
     NotAKey,
 }
 

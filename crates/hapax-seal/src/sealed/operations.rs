@@ -64,7 +64,7 @@ impl Operations for Sealed {
                         true
                     }
                     Err(error) => {
-                        tracing::error!(error = &error as &dyn std::error::Error, "a value is left out");
+                        tracing::error!(error = &error as &dyn std::error::Error, "a value was omitted");
                         false
                     }
                 });

@@ -212,7 +212,7 @@ impl Sealed {
 fn told<T>(event: EventId, after: Result<T, Error>) -> Option<T> {
     after
         .inspect_err(|error| {
-            tracing::warn!(%event, error = error as &dyn std::error::Error, "a row is not re-encrypted");
+            tracing::warn!(%event, error = error as &dyn std::error::Error, "a row was not re-encrypted");
         })
         .ok()
 }

@@ -104,7 +104,7 @@ async fn a_file_that_is_no_store_is_refused_and_left_alone() {
     let error = Server::start(configuration(dir.path(), STRIPE), Tuning::default())
         .await
         .unwrap_err();
-    assert!(chain(&error).contains("left alone"), "{}", chain(&error));
+    assert!(chain(&error).contains("was not changed"), "{}", chain(&error));
     assert_eq!(
         std::fs::read_to_string(&file).unwrap(),
         "this is a letter, not a database"

@@ -89,7 +89,7 @@ async fn a_body_below_the_least_rate_is_cut_off_long_before_its_time() {
             reply.json()["detail"]
                 .as_str()
                 .unwrap()
-                .contains("1024 bytes a second")
+                .contains("1024 bytes per second")
         );
     }
     still_works(&site).await;

@@ -39,7 +39,10 @@ pub async fn a_body_under_another_id_is_held(bench: &mut Bench) {
         status: Some(EventStatus::Dead),
         ..EventQuery::default()
     };
-    assert!(bench.list(&dead, 10).await.is_empty(), "nothing is dead");
+    assert!(
+        bench.list(&dead, 10).await.is_empty(),
+        "there are no dead letters"
+    );
 }
 
 /// Two never run: not in one request, not in one batch, and not when many arrive at once.

@@ -36,13 +36,13 @@ impl fmt::Display for Warning {
         match self {
             Self::NoAppendOnlyFile { node } => write!(
                 f,
-                "Redis at {node} keeps no append-only file: a crash loses what was acknowledged since the last snapshot, \
-                 or everything; set `appendonly yes`"
+                "Redis at {node} keeps no append-only file: a crash loses every event since the last snapshot, or all \
+                 data; set `appendonly yes`"
             ),
             Self::NeverFlushed { node } => write!(
                 f,
-                "Redis at {node} has `appendfsync no`: when its machine crashes, about half a minute of what was \
-                 acknowledged is lost; set `appendfsync everysec` (a second) or `always` (nothing)"
+                "Redis at {node} has `appendfsync no`: when its machine crashes, about half a minute of acknowledged \
+                 events is lost; set `appendfsync everysec` (a second) or `always` (nothing)"
             ),
             Self::FewReplicas { node, has, wait } => write!(
                 f,

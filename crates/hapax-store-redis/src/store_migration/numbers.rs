@@ -32,8 +32,8 @@ pub(super) async fn pass_those_of(link: &Arc<Link>, records: &[Record]) -> Resul
     for record in records {
         if greatest(record) > NUMBER_MAX {
             return Err(Failure::Rejected(format!(
-                "{} has a number that is greater than 2^52, the greatest that a store on Redis can hold: the store \
-                 that it comes from was itself copied from one with such numbers",
+                "{} has a number that is greater than 2^52, the greatest that a store on Redis can hold: the source \
+                 store was itself migrated from one with such numbers",
                 record.name()
             )));
         }

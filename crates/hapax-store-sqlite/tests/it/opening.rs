@@ -54,7 +54,7 @@ fn a_file_that_is_no_database_is_refused_and_untouched() {
             ),
             "{refused:?}"
         );
-        assert!(refused.to_string().contains("left alone"), "{refused}");
+        assert!(refused.to_string().contains("was not changed"), "{refused}");
         assert_eq!(fs::read(bench.path()).unwrap(), content);
     }
 }

@@ -117,7 +117,7 @@ impl Exporter {
             () = self.work(&mut queue, &stop) => {}
             () = is_late => {
                 counts.dropped.inc_by(queue.len() as u64);
-                tracing::warn!("the last spans could not be sent in time; they are lost");
+                tracing::warn!("the last spans could not be sent in time and are lost");
             }
         }
     }
@@ -165,7 +165,7 @@ impl Exporter {
         let failure = match sent {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(self.post.failure().unwrap_or_else(|| error.to_string())),
-            Err(_) => Some("no answer in time".to_owned()),
+            Err(_) => Some("no response in time".to_owned()),
         };
         match failure {
             None => self.succeeded(count),
@@ -185,7 +185,7 @@ impl Exporter {
         if self.pause.is_none() {
             tracing::warn!(
                 error = why,
-                "traces are not exported; spans are dropped and counted until the receiver takes them again"
+                "traces are not exported; spans are dropped and counted until the receiver accepts them again"
             );
         }
         self.pause = Some(self.pause.map_or(PAUSE_MIN, |pause| (pause * 2).min(PAUSE_MAX)));

@@ -18,7 +18,7 @@ pub(super) fn tolerance(options: &Options, usual: u32) -> Result<u32, SetupError
         .filter(|seconds| *seconds <= TOLERANCE_SECONDS_MAX.max(usual))
         .ok_or(SetupError::OptionInvalid {
             name: TOLERANCE_OPTION,
-            expected: "a whole number of seconds up to a day, or up to the preset's own where that is longer",
+            expected: "a whole number of seconds up to a day, or up to the provider's own if that is longer",
         })
 }
 

@@ -107,7 +107,7 @@ impl PlaidProof {
             Some(account) if is_plaids(key_id) => Err(Stop::NeedsKey(account.request_for(key_id))),
             Some(_) => Err(refused(NOT_PLAIDS).into()),
             None => Err(refused(
-                "its id is none of the keys in `secrets`, and `client_id` and `client_secret` are not set",
+                "its id matches none of the keys in `secrets`, and `client_id` and `client_secret` are not set",
             )
             .into()),
         }

@@ -40,7 +40,7 @@ pub enum Refused {
         bytes_max: usize,
     },
     /// The body took too long to arrive.
-    #[error("the body was not complete after {} s; nothing was kept", .0.as_secs())]
+    #[error("the body was not complete after {} s; nothing was stored", .0.as_secs())]
     TooSlow(Duration),
     /// The connection closed before the body was complete.
     #[error("the connection closed before the body was complete; nothing was stored")]

@@ -45,7 +45,7 @@ impl Caller {
             ApiError::new(
                 Code::IdentityProviderUnavailable,
                 format!(
-                    "`server.oidc.ca` names {}, which cannot be used: {error}",
+                    "the file {} of `server.oidc.ca` cannot be used: {error}",
                     path.display()
                 ),
             )
@@ -72,7 +72,7 @@ impl Caller {
             return Err(refusal(&shown, answer.status(), answer.body()));
         }
         serde_json::from_slice(answer.body())
-            .map_err(|_| unavailable("did not answer what OpenID Connect says".to_owned()))
+            .map_err(|_| unavailable("sent a response that does not conform to OpenID Connect".to_owned()))
     }
 }
 
@@ -146,7 +146,7 @@ fn with_body(request: http::request::Builder, body: String) -> ApiResult<Request
     request.map_err(|_| {
         ApiError::new(
             Code::IdentityProviderUnavailable,
-            "the identity provider names an address that is not a URL",
+            "the identity provider returned an invalid URL",
         )
     })
 }

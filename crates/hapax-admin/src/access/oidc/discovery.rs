@@ -125,7 +125,8 @@ impl Metadata {
             return Err(ApiError::new(
                 Code::IdentityProviderUnavailable,
                 format!(
-                    "the provider calls itself `{}`, and `server.oidc.issuer` is `{}`; they have to be equal to the last slash",
+                    "the provider calls itself `{}`, and `server.oidc.issuer` is `{}`; they must be equal, including the \
+                 trailing slash",
                     self.issuer, oidc.issuer
                 ),
             ));
@@ -136,7 +137,7 @@ impl Metadata {
         match endpoints.find_map(|endpoint| secure_url(endpoint).err()) {
             Some(why) => Err(ApiError::new(
                 Code::IdentityProviderUnavailable,
-                format!("the provider's description names an address that is not used: {why}"),
+                format!("the provider's discovery document contains a URL that is not allowed: {why}"),
             )),
             None => Ok(()),
         }
@@ -157,7 +158,7 @@ impl Known {
             Some(sender) if sender == oidc.issuer => Ok(()),
             Some(_) | None => Err(ApiError::new(
                 Code::SignInRefused,
-                "the answer does not come from the configured identity provider",
+                "the response does not come from the configured identity provider",
             )),
         }
     }

@@ -49,7 +49,8 @@ fn room(folder: &Path) -> Check {
         }
     };
     let detail = format!("{} free at {}", readable::size(free), folder.display());
-    let fix = "make room, or shorten payload_retention; while the disk is full, webhooks are answered 503";
+    let fix =
+        "free some space, or shorten payload_retention; while the disk is full, webhooks are answered 503";
     match free {
         0..FREE_BYTES_FAIL => Check::fail(name, detail, fix),
         FREE_BYTES_FAIL..FREE_BYTES_WARN => Check::warn(name, detail, fix),
@@ -104,7 +105,10 @@ fn log(path: &Path) -> Option<Check> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     let bytes = std::fs::metadata(PathBuf::from(name)).ok()?.len();
-    let detail = format!("{} of log not yet moved into the file", readable::size(bytes));
+    let detail = format!(
+        "{} of the write-ahead log are not yet checkpointed",
+        readable::size(bytes)
+    );
     Some(if bytes <= WAL_BYTES_WARN {
         Check::ok("write-ahead log", detail)
     } else {

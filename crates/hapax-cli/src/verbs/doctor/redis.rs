@@ -75,8 +75,8 @@ fn persistence(server: &Condition) -> Check {
         Flushed::EverySecond => Check::ok(
             name,
             format!(
-                "{node}: `appendfsync everysec`; a crash of its machine loses about a second, or up to two while the \
-                 disk is slow; a crash of Redis alone loses nothing"
+                "{node}: `appendfsync everysec`; a crash of its machine loses about a second, and a crash of Redis alone \
+                 nothing; while the disk is slow, either loses up to two seconds"
             ),
         ),
         Flushed::BySystem => Check::warn(

@@ -220,8 +220,8 @@ mod tests {
         billing      retrying  1         0     due in 5 s  -      f78f
 
         attempts
-        DESTINATION  STARTED  TOOK   STATUS  ERROR   ANSWER
-        billing      3 s ago  12 ms  500     status  oh\nno
+        DESTINATION  STARTED  DURATION  STATUS  ERROR   RESPONSE
+        billing      3 s ago  12 ms     500     status  oh\nno
 
         conflicts
         BODY SHA256  SEEN  FIRST    SIZE  RELEASED AS

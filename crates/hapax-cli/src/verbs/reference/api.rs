@@ -38,9 +38,9 @@ curl -s -H \"Authorization: Bearer $HAPAX_ADMIN_TOKEN\" 'http://127.0.0.1:8081/a
 - `q` is a string in the [query language](query.md).
 - Times are RFC 3339 in UTC. Ids are UUIDs that Hapax assigns, except `event_id`, which is the provider's.
 - Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
-- Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Besides what stands
-  below, any path under `/api/v1` may answer CODES.
-- An answer takes at most 60 seconds, a body at most 1 MiB, and 64 live tails may be open.
+- Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. In addition to
+  those below, any path under `/api/v1` may answer CODES.
+- A request may take 60 seconds, a body may have 1 MiB, and 64 live tails may be open.
 ";
 
 pub(super) fn page() -> String {

@@ -30,10 +30,10 @@ impl Outcome {
     pub(super) fn answer(&self) -> AttemptResult {
         match self {
             Self::Applied(rows) => done(&in_words(rows)),
-            Self::Before => done("applied before: hapax_inbox has a row of it; nothing was run"),
+            Self::Before => done("already applied: hapax_inbox has its row; no statement was run"),
             Self::OtherBody => refused(
-                "hapax_inbox says that this event was applied with another body; nothing was run. Compare the two: \
-                 another Hapax with the same scope writes to this database, or the row was imported"
+                "according to hapax_inbox, this event was applied with another body; no statement was run. Compare the \
+                 two: another Hapax with the same scope writes to this database, or the row was imported"
                     .to_owned(),
             ),
         }
@@ -64,7 +64,7 @@ fn in_words(rows: &[u64]) -> String {
     let list: Vec<String> = rows.iter().map(u64::to_string).collect();
     let list = list.join(", ");
     if rows.iter().all(|count| *count == 0) {
-        format!("rows affected: {list} (no row fitted the statements' conditions)")
+        format!("rows affected: {list} (no row matched the statements' conditions)")
     } else {
         format!("rows affected: {list}")
     }
@@ -78,7 +78,7 @@ mod tests {
     fn no_rows_are_told_and_are_no_failure() {
         let answer = Outcome::Applied(vec![0, 0]).answer();
         assert_eq!(answer.reply, Reply::Done);
-        assert!(answer.excerpt.starts_with("rows affected: 0, 0 (no row fitted"));
+        assert!(answer.excerpt.starts_with("rows affected: 0, 0 (no row matched"));
         assert_eq!(
             Outcome::Applied(vec![1, 0]).answer().excerpt,
             "rows affected: 1, 0"

@@ -15,7 +15,7 @@ pub(super) fn value(param: &Param, delivery: &Leased) -> Result<Value, String> {
         (None, Presence::Optional) => Value::Null,
         (None, Presence::Required) => {
             return Err(format!(
-                "the event has no `{}`; correct the place, or mark it: {{ from = \"…\", optional = true }}",
+                "the event has no `{}`; correct the path, or mark it: {{ from = \"…\", optional = true }}",
                 param.as_written()
             ));
         }
@@ -38,7 +38,7 @@ fn body(param: &Param, body: &bytes::Bytes) -> Result<Value, String> {
         return Ok(Value::Bytes(body.clone()));
     }
     let text = std::str::from_utf8(body).map_err(|_| {
-        "the body is not UTF-8; take it as it is: { from = \"body\", type = \"bytes\" }".to_owned()
+        "the body is not UTF-8; pass it unchanged: { from = \"body\", type = \"bytes\" }".to_owned()
     })?;
     Ok(match param.kind {
         Some(ParamType::Json) => Value::Json(text.to_owned()),
@@ -101,7 +101,7 @@ fn cast(kind: ParamType, value: Value) -> Result<Value, Value> {
 const fn name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Text(_) => "a text",
+        Value::Text(_) => "a string",
         Value::Number(_) => "a number",
         Value::Boolean(_) => "true or false",
         Value::Json(_) => "an object or a list",

@@ -144,7 +144,7 @@ async fn apply(
     let applied = tokio::time::timeout(limit, link.apply(jobs, patience))
         .await
         .unwrap_or_else(|_| {
-            let message = format!("the transaction had not ended after {} ms", limit.as_millis());
+            let message = format!("the transaction did not finish within {} ms", limit.as_millis());
             Err(Failure::timeout(message).into())
         });
     applied.map_err(|broken| Broken {
@@ -157,7 +157,7 @@ fn note_pooler(target: &Target) {
     if target.prepares.swap(false, Ordering::AcqRel) {
         tracing::info!(
             delivery = target.plan.inbox.consumer(),
-            "the target's pooler does not keep prepared statements; each is sent in full every time"
+            "the target's pooler does not keep prepared statements; each statement is sent in full every time"
         );
     }
 }

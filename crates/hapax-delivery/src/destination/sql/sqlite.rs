@@ -240,7 +240,7 @@ fn purge(plan: &Plan, link: &Link, desk: &Desk, due: &mut Instant) {
                 tracing::warn!(
                     delivery = plan.inbox.consumer(),
                     %error,
-                    "old rows of hapax_inbox were not removed; it is tried again later"
+                    "old rows of hapax_inbox were not removed; retrying later"
                 );
             }
         }

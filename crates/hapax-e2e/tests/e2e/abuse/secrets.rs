@@ -33,7 +33,7 @@ async fn nothing_secret_is_in_the_log_at_any_level() {
         "attempt failed",
         "another body",
         "request refused",
-        "a row of the outbox is refused",
+        "a row of the outbox was refused",
         "traces are not exported",
     ] {
         eventually(line, LIMIT, async || service.log().contains(line).then_some(())).await;

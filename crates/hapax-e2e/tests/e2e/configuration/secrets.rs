@@ -61,7 +61,7 @@ async fn a_secret_that_is_rotated_in_its_file_takes_effect_by_itself() {
     known.assert_durable("duplicate");
 
     mount(&mounted, "v3", "\n");
-    until_logged(&service, "the old one stays in use").await;
+    until_logged(&service, "the previous one stays in use").await;
     let second = sender("whsec_second");
     service.deliver_twice(&second.event("evt_4")).await;
     mount(&mounted, "v4", "whsec_third\n");

@@ -28,7 +28,7 @@ async fn a_statement_that_the_database_can_never_run_is_500_and_named_in_the_log
         line.contains("INSERT hapax.events in accept/payload: ERROR 42P01"),
         "{line}"
     );
-    assert!(line.contains("waiting alone will not help"), "{line}");
+    assert!(line.contains("retrying will not help"), "{line}");
 
     admin
         .batch_execute("ALTER TABLE hapax.gone RENAME TO events")

@@ -71,7 +71,7 @@ async fn a_sighup_looks_at_once_and_a_file_that_is_gone_is_complained_about_once
         service.log().contains("configuration reloaded").then_some(())
     })
     .await;
-    let complaints = service.log().matches("the certificate was not renewed").count();
+    let complaints = service.log().matches("the certificate was not reloaded").count();
     assert_eq!(complaints, 2, "one for each port: {}", service.log());
     assert!(is_served(&service, &old).await);
     new.certify(&folder, "tls");

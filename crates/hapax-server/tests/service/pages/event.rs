@@ -20,7 +20,7 @@ async fn the_page_says_why_a_copy_is_one_and_shows_the_attempt() {
     for text in [
         "found at body:/id",
         "in scope <code>shop</code> was already first committed at ",
-        "with secret number 1 of its source, signed ",
+        "and secret 1 of its source, signed ",
         " duplicate came after the first",
         "The last 1, newest first",
         "\"amount\": 12345678901234567890",

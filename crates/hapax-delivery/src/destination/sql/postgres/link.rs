@@ -61,7 +61,7 @@ impl Link {
         // A server that accepts connections may still not answer.
         let (seen, statements) = tokio::time::timeout(plan.timeout, looking)
             .await
-            .unwrap_or_else(|_| Err(Failure::timeout("the database does not answer")))?;
+            .unwrap_or_else(|_| Err(Failure::timeout("the database does not respond")))?;
         Ok(Self {
             client,
             plan,

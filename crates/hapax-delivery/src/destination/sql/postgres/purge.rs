@@ -74,7 +74,7 @@ pub(super) async fn purge(target: &Target, place: &mut Option<Link>, desk: &Desk
                 tracing::warn!(
                     delivery = target.plan.inbox.consumer(),
                     error = failure.message,
-                    "old rows of hapax_inbox were not removed; it is tried again later"
+                    "old rows of hapax_inbox were not removed; retrying later"
                 );
             }
         }
