@@ -97,6 +97,7 @@ registry! {
         a_lease_says_when_the_next_is_due,
         fresh_and_suspect_work_are_leased_apart,
         of_many_concurrent_leases_each_delivery_goes_to_one,
+        no_token_is_issued_twice,
         tokens_increase_over_everything,
         a_lease_of_no_time_can_be_taken_back_at_once,
     }

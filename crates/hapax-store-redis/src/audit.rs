@@ -28,7 +28,7 @@ pub(crate) async fn record(link: &Link, entry: AuditEntry) -> Result<AuditLink, 
         let chained = head.followed_by(snapshot.now, &entry);
         let mut change = Change::default().when(CHAIN, HEAD, read);
         change.then(keep(&AuditNumbered {
-            number: snapshot.number,
+            number: snapshot.numbers.at(0),
             record: AuditRecord {
                 at: snapshot.now,
                 entry: entry.clone(),

@@ -15,7 +15,7 @@ use crate::failure::{Failure, damaged};
 use crate::identity::event_key;
 use crate::link::Link;
 use crate::shards::Shard;
-use crate::snapshot::{Change, Command, Made, ROUNDS_MAX, Room};
+use crate::snapshot::{Change, Command, Made, Numbers, ROUNDS_MAX, Room};
 use crate::spread::by_shard;
 use crate::{Options, packed, reply};
 
@@ -114,15 +114,15 @@ async fn keep_once(
     shard: Shard,
     groups: &mut Vec<Group>,
 ) -> Result<Vec<(usize, Result<ConflictRecorded, Error>)>, Failure> {
-    let numbers = groups.iter().map(|group| group.other_bodies.len() as u64).sum();
+    let taken = groups.iter().map(|group| group.other_bodies.len()).sum();
     let commands = groups.iter().flat_map(Group::look).collect();
-    let mut snapshot = link.read_and_take(shard, commands, numbers).await?;
+    let mut snapshot = link.read_and_take(shard, commands, taken).await?;
     let mut plans = Vec::with_capacity(groups.len());
-    let mut number = snapshot.number;
+    let mut numbers = snapshot.numbers;
     for group in groups.iter() {
         let (fields, known) = (snapshot.next()?, snapshot.next()?);
-        plans.push(group.plan(count(fields)?, reply::list(known)?, number)?);
-        number += group.other_bodies.len() as u64;
+        plans.push(group.plan(count(fields)?, reply::list(known)?, numbers)?);
+        numbers = numbers.after(group.other_bodies.len());
     }
     let wait = |other_body: &ConflictingBody| options.wait.get(&other_body.source).copied().unwrap_or(0);
     let sources = groups.iter().flat_map(|group| &group.other_bodies);
@@ -164,13 +164,13 @@ impl Group {
     }
 
     /// Decides on each conflict in turn. `number` is the first of as many numbers as there are conflicts.
-    fn plan(&self, mut kept: usize, known: Vec<Value>, number: u64) -> Result<Plan, Failure> {
+    fn plan(&self, mut kept: usize, known: Vec<Value>, numbers: Numbers) -> Result<Plan, Failure> {
         let mut known = known.into_iter().map(reply::optional_bytes);
         let version = known.next().transpose()?.flatten().unwrap_or_default();
         // For each body: the stored value, the new value, and the conflict that brings it.
         let mut bodies: HashMap<BodyHash, (Option<Vec<u8>>, Conflict, &ConflictingBody)> = HashMap::new();
         let mut answers = Vec::with_capacity(self.other_bodies.len());
-        for (((_, other_body), stored), number) in self.other_bodies.iter().zip(known).zip(number..) {
+        for (place, ((_, other_body), stored)) in self.other_bodies.iter().zip(known).enumerate() {
             let stored = stored?;
             if let Some((_, conflict, _)) = bodies.get_mut(&other_body.raw_hash) {
                 conflict.seen += 1;
@@ -184,7 +184,10 @@ impl Group {
                 answers.push(ConflictRecorded::Full);
             } else {
                 kept += 1;
-                bodies.insert(other_body.raw_hash, (None, first(other_body, number), other_body));
+                bodies.insert(
+                    other_body.raw_hash,
+                    (None, first(other_body, numbers.at(place)), other_body),
+                );
                 answers.push(ConflictRecorded::Kept);
             }
         }
@@ -199,7 +202,7 @@ impl Group {
         if answers.contains(&ConflictRecorded::Kept) {
             // The event's version changes too, so that neither its deletion nor another conflict can come in between.
             change = change.when(event.clone(), "v", version);
-            change.then(Command::new("HSET", event).arg("v").number(number));
+            change.then(Command::new("HSET", event).arg("v").number(numbers.at(0)));
         }
         Ok(Plan { change, answers })
     }

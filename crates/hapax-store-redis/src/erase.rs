@@ -36,7 +36,7 @@ async fn erase_one(link: &Link, id: EventId, unfinished: Unfinished) -> Result<E
         if row.is_unfinished() && unfinished == Unfinished::Keep {
             return Ok(Erased::Unfinished);
         }
-        let numbers = row.work.len() as u64 + 1;
+        let numbers = row.work.len() + 1;
         let snapshot = link.read_and_take(shard, Vec::new(), numbers).await?;
         let plan = plan(&row, &snapshot)?;
         if link.apply_one(shard, plan.change).await? == Made::Yes {
@@ -73,7 +73,7 @@ fn plan(row: &EventRow, snapshot: &Snapshot) -> Result<Plan, Failure> {
     };
     plan.forget_content(row)?;
     for (number, (to, work)) in row.work.iter().enumerate() {
-        plan.end(row.id, to, work, snapshot.number + number as u64, snapshot)?;
+        plan.end(row.id, to, work, snapshot.numbers.at(number), snapshot)?;
     }
     for (to, token, outcome) in row.last_outcomes() {
         if outcome.state()? == DeliveryState::Dead {
@@ -85,7 +85,7 @@ fn plan(row: &EventRow, snapshot: &Snapshot) -> Result<Plan, Failure> {
             plan.discard(row.id, to, field, outcome.clone())?;
         }
     }
-    let version = snapshot.number + row.work.len() as u64;
+    let version = snapshot.numbers.at(row.work.len());
     plan.change
         .then(Command::new("HSET", event).arg("v").number(version));
     Ok(plan)

@@ -44,7 +44,7 @@ pub(crate) async fn hasten(link: &Link, id: EventId) -> Result<u32, Failure> {
         change.then(
             Command::new("HSET", event_key(id))
                 .arg("v")
-                .number(snapshot.number),
+                .number(snapshot.numbers.at(0)),
         );
         if link.apply_one(shard, change).await? == Made::Yes {
             return Ok(retrying.len() as u32);

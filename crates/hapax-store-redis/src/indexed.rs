@@ -40,7 +40,7 @@ pub(crate) async fn declare(
             declared.push((field.clone(), since.unwrap_or(snapshot.now)));
         }
         let change = Change::default().when(VERSION.0, VERSION.1, version);
-        let change = replace(change, &declared, snapshot.number);
+        let change = replace(change, &declared, snapshot.numbers.at(0));
         if link.apply_one(HOME, change).await? == Made::Yes {
             return Ok(declared);
         }

@@ -26,7 +26,7 @@ const PURGED_MAX: u32 = 1_000;
 pub(crate) async fn create(link: &Link, job: ReplayJob) -> Result<(), Failure> {
     let snapshot = link.read_and_take(HOME, Vec::new(), 1).await?;
     let changed_at = snapshot.now;
-    let change = keep(JobRecord { job, changed_at }, snapshot.number)?;
+    let change = keep(JobRecord { job, changed_at }, snapshot.numbers.at(0))?;
     link.apply_one(HOME, change).await?;
     Ok(())
 }

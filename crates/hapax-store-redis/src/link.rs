@@ -109,9 +109,10 @@ impl Link {
         Instant::now() + self.call_timeout
     }
 
-    /// A lower bound for the next number, in the form used by scripts.
+    /// A lower bound for the next number and the distance between the numbers of a shard, in the form used by scripts.
     pub(crate) fn floor(&self) -> Vec<u8> {
-        self.floor.load(Ordering::Relaxed).to_string().into_bytes()
+        let floor = self.floor.load(Ordering::Relaxed);
+        format!("{floor} {}", self.shards.count()).into_bytes()
     }
 
     /// Remembers a number that a shard has issued.

@@ -37,9 +37,7 @@ async fn replay_one(link: &Link, order: &ReplayOrder) -> Result<Replayed, Failur
         };
         let key = row.identity().key();
         let entry = Command::new("HGET", format!("l{}", ledger::bucket(key))).arg(*key.as_bytes());
-        let snapshot = link
-            .read_and_take(shard, vec![entry], chosen.len() as u64 + 1)
-            .await?;
+        let snapshot = link.read_and_take(shard, vec![entry], chosen.len() + 1).await?;
         let again = Again::decide(order, &row, snapshot)?;
         let plan = again.plan(&chosen)?;
         if link.apply_one(shard, plan.change).await? == Made::Yes {
@@ -141,9 +139,9 @@ impl<'a> Again<'a> {
             if let Some((token, outcome)) = earlier {
                 into_history(&mut plan.change, id, to, *token, outcome)?;
             }
-            self.work_again(&mut plan, to, earlier.map(|(_, outcome)| outcome), number as u64)?;
+            self.work_again(&mut plan, to, earlier.map(|(_, outcome)| outcome), number)?;
         }
-        let version = self.snapshot.number + chosen.len() as u64;
+        let version = self.snapshot.numbers.at(chosen.len());
         plan.change
             .then(Command::new("HSET", event_key(id)).arg("v").number(version));
         Ok(plan)
@@ -179,10 +177,10 @@ impl<'a> Again<'a> {
         plan: &mut Plan,
         to: &DestinationId,
         earlier: Option<&Outcome>,
-        number: u64,
+        number: usize,
     ) -> Result<(), Failure> {
         let id = self.order.event;
-        let token = self.snapshot.number + number;
+        let token = self.snapshot.numbers.at(number);
         let now = self.snapshot.now;
         let mut again = Work {
             generation: plan.generation.0,

@@ -72,7 +72,7 @@ async fn event(link: &Link, before: &StoredEvent, after: &StoredEvent) -> Result
             .arg("b")
             .arg(pack_body(&after.headers, &after.body))
             .arg("v")
-            .number(snapshot.number),
+            .number(snapshot.numbers.at(0)),
     );
     link.apply(shard, &[change], Room::Needed).await?;
     Ok(())

@@ -46,8 +46,8 @@ impl Command {
 pub(crate) struct Snapshot {
     /// The server's time.
     pub(crate) now: Timestamp,
-    /// The first of the numbers that were taken.
-    pub(crate) number: u64,
+    /// The numbers that were taken.
+    pub(crate) numbers: Numbers,
     /// One answer per command.
     pub(crate) answers: std::vec::IntoIter<Value>,
 }
@@ -55,6 +55,28 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     pub(crate) fn next(&mut self) -> Result<Value, Failure> {
         self.answers.next().ok_or_else(|| damaged("a snapshot"))
+    }
+}
+
+/// Numbers of one shard, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbers {
+    first: u64,
+    step: u64,
+}
+
+impl Numbers {
+    /// The number at a place, from 0.
+    pub(crate) const fn at(self, place: usize) -> u64 {
+        self.first + place as u64 * self.step
+    }
+
+    /// Those after the first few.
+    pub(crate) const fn after(self, few: usize) -> Self {
+        Self {
+            first: self.at(few),
+            ..self
+        }
     }
 }
 
@@ -125,18 +147,21 @@ impl Link {
         &self,
         shard: Shard,
         commands: Vec<Command>,
-        numbers: u64,
+        count: usize,
     ) -> Result<Snapshot, Failure> {
-        let mut args = vec![self.floor(), numbers.to_string().into()];
+        let mut args = vec![self.floor(), count.to_string().into()];
         for command in &commands {
             command.add_to(&mut args);
         }
         let [now, number, answers] = reply::exactly(self.call(shard, &READ, &args).await?)?;
-        let number = reply::number(number)?;
-        self.seen(number + numbers);
+        let numbers = Numbers {
+            first: reply::number(number)?,
+            step: u64::from(self.shards().count()),
+        };
+        self.seen(numbers.at(count));
         Ok(Snapshot {
             now: Timestamp::from_micros(reply::number(now)? as i64),
-            number,
+            numbers,
             answers: reply::list(answers)?.into_iter(),
         })
     }

@@ -32,7 +32,7 @@ pub(crate) async fn swap(link: &Link, swap: &ValueSwap) -> Result<Swapped, Failu
             commands.push(Command::new("HGET", VERSIONS).arg(version));
             commands.push(Command::new("HKEYS", hash));
         }
-        let numbers = u64::from(version.is_some());
+        let numbers = usize::from(version.is_some());
         let mut snapshot = link.read_and_take(HOME, commands, numbers).await?;
         let stored = reply::optional_bytes(snapshot.next()?)?;
         let found = stored
@@ -55,7 +55,7 @@ pub(crate) async fn swap(link: &Link, swap: &ValueSwap) -> Result<Swapped, Failu
             }
             change = change.when(VERSIONS, version, before);
             let next = Command::new("HSET", VERSIONS).arg(version);
-            change.then(next.number(snapshot.number));
+            change.then(next.number(snapshot.numbers.at(0)));
         }
         change.then(Command::new("HDEL", hash).arg(field.clone()));
         if let Some(put) = &swap.put {

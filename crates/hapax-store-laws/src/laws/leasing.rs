@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{Candidates, Claim, ReplayMode};
+use hapax_core::store::{AcceptRequest, Candidates, Claim, ReplayMode};
 use hapax_core::{AttemptOutcome, DeliveryState, EventId, Generation, Hold, Token};
 
 use crate::Bench;
@@ -206,6 +206,23 @@ pub async fn of_many_concurrent_leases_each_delivery_goes_to_one(bench: &mut Ben
             .len(),
         40
     );
+}
+
+/// No two deliveries get the same token, wherever they are stored.
+pub async fn no_token_is_issued_twice(bench: &mut Bench) {
+    let events = (0..400).map(|n| {
+        bench
+            .event(&format!("evt_{n}"))
+            .handed_to("billing", LONG)
+            .build()
+    });
+    let requests = events.map(|event| AcceptRequest { events: vec![event] });
+    let claims = bench.store.accept(requests.collect()).await;
+    let tokens = claims.into_iter().map(|claims| match claims.must().remove(0) {
+        Claim::New { tokens, .. } => tokens[0].must().token,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(tokens.collect::<BTreeSet<_>>().len(), 400);
 }
 
 /// Every token that is ever issued is greater than all before it.

@@ -99,7 +99,7 @@ impl Disposed<'_> {
                 .arg(outcome_field(self.to, self.token))
                 .arg(packed::pack(&disposed)?)
                 .arg("v")
-                .number(snapshot.number),
+                .number(snapshot.numbers.at(0)),
         );
         let step = self.leave_lane(&mut change, outcome, snapshot);
         Ok((change, step))

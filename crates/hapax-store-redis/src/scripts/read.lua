@@ -7,7 +7,7 @@ local first = 0
 if taken > 0 then
     even_without_room()
     first = next_number(ARGV[1])
-    last_number = last_number + taken - 1
+    last_number = last_number + (taken - 1) * step
     keep_numbers()
 end
 local answers = {}

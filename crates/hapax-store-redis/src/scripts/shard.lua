@@ -38,14 +38,18 @@ local function text(number)
 end
 
 -- Numbers only grow, also after a failover to a server that has not seen the last of them, and also from shard to shard
--- for one process, which says the greatest that it has seen.
-local last_number = nil
+-- for one process, which says the greatest that it has seen. No two shards give out the same one: divided by the number
+-- of shards, those of a shard leave its own as the remainder.
+local own_number = tonumber(string.match(tag, ':(%d+)%.%d+}$') or '0')
+local last_number, step = nil, nil
 local function next_number(floor)
     if not last_number then
-        local kept = tonumber(redis.call('HGET', KEYS[1], 'token') or '0')
-        last_number = math.max(kept, now, tonumber(floor))
+        local seen, shards = string.match(floor, '^(%d+) (%d+)$')
+        step = tonumber(shards)
+        local last = math.max(tonumber(redis.call('HGET', KEYS[1], 'token') or '0'), now, tonumber(seen))
+        last_number = last - last % step + own_number
     end
-    last_number = last_number + 1
+    last_number = last_number + step
     return last_number
 end
 

@@ -58,7 +58,7 @@ async fn pause(link: &Link, pause: &Pause) -> Result<(), Failure> {
 
 async fn job(link: &Link, record: JobRecord) -> Result<(), Failure> {
     let id = *record.job.id.0.as_bytes();
-    let number = link.read_and_take(HOME, Vec::new(), 1).await?.number;
+    let number = link.read_and_take(HOME, Vec::new(), 1).await?.numbers.at(0);
     let change = jobs::keep(record, number)?.when(JOBS, id, "");
     link.apply(HOME, &[change], Room::Needed).await?;
     Ok(())
