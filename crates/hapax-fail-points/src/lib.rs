@@ -44,10 +44,6 @@ pub const ALL: [FailPoint; 21] = [
         "a transaction that was not reported to anyone",
     ),
     point(
-        "sqlite.after_commit",
-        "a committed transaction whose result was not reported",
-    ),
-    point(
         "postgres.before_commit",
         "a transaction that the server rolls back",
     ),

@@ -79,7 +79,7 @@ async fn reload(server: &Server, loader: &Arc<Loader>, read: fn(&Loader) -> Resu
             "the configuration was not reloaded; the previous one stays in use"
         ),
         Err(error) => {
-            tracing::error!(%error, "the configuration was not reloaded; the previous one stays in use")
+            tracing::error!(%error, "the configuration was not reloaded; the previous one stays in use");
         }
     }
     supervisor::ready();

@@ -91,7 +91,7 @@ pub(super) fn write(observation: &Observation<'_>) {
             "the store does not support an operation that Hapax needs; retrying will not help"
         ),
         Observation::StoreFailed { during, error } => {
-            error!(during, error = chain(*error), "the store failed; retrying")
+            error!(during, error = chain(*error), "the store failed; retrying");
         }
         Observation::Purged(purged) => {
             debug!(

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];
 /// Crates that run inside `hapax serve`.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 15] = [
     "hapax-admin",
     "hapax-alerts",
     "hapax-config",
     "hapax-dashboard",
     "hapax-delivery",
-    "hapax-fail-points",
     "hapax-ingest",
     "hapax-listen",
     "hapax-outbound",

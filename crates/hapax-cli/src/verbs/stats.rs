@@ -198,7 +198,7 @@ mod tests {
         DESTINATION  PENDING  RUNNING  RETRYING  HELD  DEAD  OLDEST     STATE
         a            3        1        2         0     4     1 min ago  ok
         b            3        1        2         0     4     1 min ago  paused by ada: move
-        c            3        1        2         0     4     1 min ago  failing, tried again in 5 s
+        c            3        1        2         0     4     1 min ago  failing, next attempt in 5 s
         d            3        1        2         0     4     1 min ago  not configured
         ");
     }

@@ -84,7 +84,7 @@ fn check_ledger(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>, 
     if ledger >= least {
         return;
     }
-    let sender = provider.map_or("the sender", |provider| provider.title.as_str());
+    let name = provider.map_or("the provider", |provider| provider.title.as_str());
     let repeats = match known {
         Some(window) => format!("{name} retries for up to {}", format_duration(window)),
         None => format!(

@@ -220,7 +220,7 @@ pub async fn no_token_is_issued_twice(bench: &mut Bench) {
     let claims = bench.store.accept(requests.collect()).await;
     let tokens = claims.into_iter().map(|claims| match claims.must().remove(0) {
         Claim::New { tokens, .. } => tokens[0].must().token,
-        other => panic!("{other:?}"),
+        other @ Claim::Seen(_) => panic!("{other:?}"),
     });
     assert_eq!(tokens.collect::<BTreeSet<_>>().len(), 400);
 }

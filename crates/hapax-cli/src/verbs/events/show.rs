@@ -211,7 +211,7 @@ mod tests {
         type        invoice.paid
         received    4 s ago
         signed      5 s ago
-        secret      number 1 of the source's secrets
+        secret      number 1 of the source
         body        17 B, sha256 ab
         duplicates  2, the last 2 s ago; after 1 ms, 2 ms
 

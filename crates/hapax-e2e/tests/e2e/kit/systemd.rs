@@ -78,7 +78,7 @@ async fn systemd_is_told_of_readiness_life_a_reload_and_the_end() {
 
     let alive = manager.until("WATCHDOG=1").await;
     assert!(alive.contains("STATUS=serving: "), "{alive}");
-    let counted = "STATUS=serving: 1 accepted, 1 copies, 0 rejected since the start";
+    let counted = "STATUS=serving: 1 accepted, 1 duplicates, 0 rejected since the start";
     manager.until(counted).await;
 
     service.signal(Signal::HUP);

@@ -21,7 +21,7 @@ async fn the_page_says_why_a_copy_is_one_and_shows_the_attempt() {
         "found at body:/id",
         "in scope <code>shop</code> was already first committed at ",
         "and secret 1 of its source, signed ",
-        " duplicate came after the first",
+        " duplicate arrived after the first",
         "The last 1, newest first",
         "\"amount\": 12345678901234567890",
         "attempts at 1 destinations within",
