@@ -14,6 +14,7 @@ pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
+pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
 pub const CONTINUATION: u8 = 9;
 
@@ -67,6 +68,18 @@ impl Frames {
         bytes.extend(payload);
         self.0.write_all(&bytes).await?;
         self.0.flush().await
+    }
+
+    /// Returns once the server has read everything that was said.
+    pub async fn until_read(&mut self) {
+        const MARK: &[u8] = b"all read";
+        self.say(PING, 0, 0, MARK).await.unwrap();
+        while let Some(frame) = self.hear().await {
+            if frame.kind == PING && frame.payload == MARK {
+                return;
+            }
+        }
+        panic!("the connection ended");
     }
 
     /// The next frame; `None` if the connection ends.
