@@ -143,7 +143,7 @@ static KIND: Key<ReceiverName> = Key::required(
 
 static URL: Key<Secret> = Key::required(
     "url",
-    "Where to. It is a secret: whoever knows it can write there. The same addresses are refused as for destinations.",
+    "The URL that messages are sent to. It is a secret: anyone who knows it can post there. The same addresses are refused as for destinations.",
 )
 .only(&["slack", "webhook"])
 .local();

@@ -14,7 +14,7 @@ pub enum Mutation {
     ReusedTokens,
     /// The sender gets its 2xx before the event is committed.
     AckBeforeCommit,
-    /// The sender is told that the deliveries are done before they are.
+    /// The provider gets a success response before the deliveries are done.
     AckBeforeWork,
     /// After an error from the store, the event is assumed to be written.
     GuessAfterError,
