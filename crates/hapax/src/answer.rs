@@ -9,8 +9,7 @@ use std::time::Duration;
 use hapax_verify::Rejection;
 use serde_json::json;
 
-use crate::error::RunError;
-use crate::inbox::Outcome;
+use crate::inbox::{Outcome, RunError};
 
 pub use hapax_core::problem::Code;
 

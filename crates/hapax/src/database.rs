@@ -1,9 +1,9 @@
 //! The traits that the drivers share, so that `inbox::once`, `outbox::stage` and `create_tables` have the same name for
 //! each of them. The traits are sealed; a driver's feature provides the implementations.
 
+use crate::claim::{Claim, Mark};
 use crate::error::Invalid;
-use crate::inbox::{Claim, Mark};
-use crate::outbox::Staged;
+use crate::staged::Staged;
 
 /// An open transaction that can hold a claim and staged calls: a `sqlx::Transaction<'_, Postgres>`, a
 /// `tokio_postgres::Transaction`, a `rusqlite::Transaction` or `Savepoint`, or the [`crate::Handling`] that a handler

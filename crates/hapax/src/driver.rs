@@ -7,7 +7,7 @@ pub(crate) mod rusqlite;
 #[cfg(feature = "sqlx-postgres")]
 mod sqlx_postgres;
 #[cfg(feature = "tokio-postgres")]
-mod tokio_postgres;
+pub(crate) mod tokio_postgres;
 
 use std::error::Error as StdError;
 use std::ops::Deref;
@@ -20,7 +20,7 @@ pub use self::sqlx_postgres::Sqlx;
 pub use self::tokio_postgres::TokioPostgres;
 
 use crate::database::{Transaction, sealed};
-use crate::error::Trouble;
+use crate::error::{DatabaseError, Trouble};
 
 /// A driver as a type parameter: a helper function of a handler takes a `&mut Handling<'_, Sqlx>`.
 pub trait Driver: sealed::Sealed {
@@ -54,7 +54,5 @@ fn known(error: &(dyn StdError + 'static)) -> Option<Trouble> {
     if let Some(error) = error.downcast_ref::<::rusqlite::Error>() {
         return Some(rusqlite::trouble(error));
     }
-    error
-        .downcast_ref::<crate::DatabaseError>()
-        .map(|error| error.trouble)
+    error.downcast_ref::<DatabaseError>().map(|error| error.trouble)
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 
+use crate::call::InvalidCall;
 use crate::limits::NAME_BYTES_MAX;
 
 /// The string cannot be a source, an event id or a consumer.
@@ -93,7 +94,7 @@ pub enum Error {
     Invalid(#[from] Invalid),
     /// The call is invalid.
     #[error(transparent)]
-    InvalidCall(#[from] crate::outbox::InvalidCall),
+    InvalidCall(#[from] InvalidCall),
     /// The database failed.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -105,42 +106,6 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::InvalidCall(_) => false,
             Self::Database(error) => error.is_retryable(),
-        }
-    }
-}
-
-/// Why a run did not reach an outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError<E> {
-    /// The handler failed. Everything is rolled back, including the claim, so the event can be delivered again.
-    #[error("the handler failed and nothing was written: {0}")]
-    Handler(E),
-    /// The handler returned `Ok`, but one of its statements had failed, or it had ended the transaction itself. A
-    /// commit would have written nothing and reported no error.
-    #[error(
-        "the handler returned Ok, but its transaction can no longer commit: a statement failed and its error \
-         was dropped, or the handler sent COMMIT or ROLLBACK itself; return every error, and leave the \
-         transaction's end to the inbox"
-    )]
-    Broken(#[source] DatabaseError),
-    /// The database failed before the commit. Nothing was written.
-    #[error("nothing was written: {0}")]
-    Database(#[source] DatabaseError),
-    /// The connection broke during the commit: it is unknown whether the commit took effect.
-    #[error(
-        "it is unknown whether the commit took effect: {0}; deliver the event again, and the inbox will detect a duplicate"
-    )]
-    Unknown(#[source] DatabaseError),
-}
-
-impl<E: StdError + 'static> RunError<E> {
-    /// Whether to run the same event again immediately, without waiting for a redelivery: after a deadlock or a
-    /// serialization failure, including one that the handler reported, and after any transient failure.
-    pub fn is_retryable(&self) -> bool {
-        match self {
-            Self::Handler(error) => crate::driver::trouble_of(error) == Some(Trouble::Victim),
-            Self::Broken(_) => false,
-            Self::Database(error) | Self::Unknown(error) => error.is_retryable(),
         }
     }
 }

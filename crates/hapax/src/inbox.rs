@@ -2,25 +2,27 @@
 //!
 //! [`once`] is the low-level function, for a transaction that you manage yourself. `Inbox::run` does everything.
 
-mod claim;
+#[cfg(feature = "tokio-postgres")]
+mod claim_many;
 mod handling;
 #[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 mod run;
 #[cfg(feature = "rusqlite")]
 mod run_blocking;
+mod run_error;
 
 use std::time::Duration;
 
-pub use claim::Claim;
-#[doc(hidden)]
-pub use claim::Mark;
 pub use handling::Handling;
-#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
-pub use run::{Begin, Open};
 #[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
 pub(crate) use run::{Opened, complete};
+pub use run_error::RunError;
 
+pub use crate::claim::Claim;
+use crate::claim::Mark;
 use crate::database::{Database, Transaction};
+#[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
+pub use crate::driver::postgres::{Begin, Open};
 use crate::error::Invalid;
 use crate::event::Event;
 use crate::limits::{PURGE_ROWS_MAX, WAIT_DEFAULT};
@@ -54,8 +56,8 @@ pub fn once<'t, T: Transaction>(
     event_id: &str,
     consumer: &str,
 ) -> T::Answer<'t, bool> {
-    let mark = Inbox::new(consumer)
-        .and_then(|inbox| Event::new(source, event_id).map(|event| Mark::new(&inbox, &event)));
+    let mark =
+        Inbox::new(consumer).and_then(|inbox| Event::new(source, event_id).map(|event| inbox.mark(&event)));
     transaction.once(mark)
 }
 
@@ -136,6 +138,11 @@ impl Inbox {
 
     /// Claims `event` in a transaction that you manage: like [`once`], but also compares the body.
     pub fn claim<'t, T: Transaction>(&self, transaction: &'t mut T, event: &Event) -> T::Answer<'t, Claim> {
-        transaction.claim(Mark::new(self, event))
+        transaction.claim(self.mark(event))
+    }
+
+    /// The row that claims `event`.
+    fn mark(&self, event: &Event) -> Mark {
+        Mark::new(&self.consumer, self.retention, event)
     }
 }

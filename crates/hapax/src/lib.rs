@@ -24,6 +24,8 @@
 )]
 
 pub mod answer;
+mod call;
+mod claim;
 pub mod database;
 pub mod driver;
 mod error;
@@ -31,11 +33,12 @@ mod event;
 pub mod inbox;
 pub mod limits;
 pub mod outbox;
+mod staged;
 pub mod tables;
 #[cfg(feature = "axum")]
 pub mod webhook;
 
-pub use error::{DatabaseError, Error, Invalid, InvalidProblem, RunError, Trouble};
+pub use error::{DatabaseError, Error, Invalid, InvalidProblem, Trouble};
 pub use event::Event;
-pub use inbox::{Claim, Handling, Inbox, Outcome};
+pub use inbox::{Claim, Handling, Inbox, Outcome, RunError};
 pub use tables::create as create_tables;

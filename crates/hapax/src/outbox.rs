@@ -4,14 +4,9 @@
 //! lost if the process dies in between. A row in `hapax_outbox` avoids both: once it is committed, Hapax makes the
 //! call, with the row's `Idempotency-Key`, and retries as often as necessary.
 
-mod call;
-mod staged;
-
-pub use call::{Call, InvalidCall};
-pub(crate) use staged::Origin;
-pub use staged::Staged;
-
+pub use crate::call::{Call, InvalidCall};
 use crate::database::Transaction;
+use crate::staged::Staged;
 
 /// Writes `call` to the outbox, in this transaction.
 ///

@@ -1,11 +1,14 @@
-//! Shared by both PostgreSQL drivers: the statements, the claim, and the meaning of each SQLSTATE.
+//! Shared by both PostgreSQL drivers: how a transaction begins and ends, the statements, the claim, and the meaning of
+//! each SQLSTATE.
 
 use std::future::Future;
 use std::pin::Pin;
 
+use super::Driver;
+use crate::claim::{Claim, Mark};
+use crate::database::sealed;
 use crate::error::{DatabaseError, Error, Invalid, Trouble};
-use crate::inbox::{Claim, Mark};
-use crate::outbox::Staged;
+use crate::staged::Staged;
 
 /// How often a claim is retried when the row that won is purged at the same moment.
 pub(crate) const CLAIM_ATTEMPTS_MAX: usize = 3;
@@ -45,6 +48,33 @@ pub(crate) const STAGE: &str = "
 /// Returns the old value, and sets the new one for the rest of the transaction.
 pub(crate) const SWAP_LOCK_TIMEOUT: &str =
     "SELECT current_setting('lock_timeout'), set_config('lock_timeout', $1, true)";
+
+/// Where a transaction can be begun: `&sqlx::PgPool` and `&mut tokio_postgres::Client`.
+pub trait Begin: sealed::Sealed {
+    /// The type of its transactions.
+    type Transaction: Open;
+
+    #[doc(hidden)]
+    fn begin(self) -> impl Future<Output = Result<Self::Transaction, DatabaseError>> + Send;
+}
+
+/// A transaction that this crate began and must end.
+pub trait Open: Send + Sized {
+    /// The driver of the transaction.
+    type Driver: Driver;
+
+    #[doc(hidden)]
+    fn handle(&mut self) -> <Self::Driver as Driver>::Handle<'_>;
+
+    #[doc(hidden)]
+    fn session(&mut self) -> impl Session;
+
+    #[doc(hidden)]
+    fn commit(self) -> impl Future<Output = Result<(), DatabaseError>> + Send;
+
+    #[doc(hidden)]
+    fn roll_back(self) -> impl Future<Output = Result<(), DatabaseError>> + Send;
+}
 
 /// A driver's statements inside a transaction.
 pub trait Session: Send {

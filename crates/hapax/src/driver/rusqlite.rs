@@ -5,10 +5,10 @@ use ::rusqlite::{
 };
 
 use super::Driver;
+use crate::claim::{Claim, Mark};
 use crate::database::{Database, Transaction, sealed};
 use crate::error::{DatabaseError, Error, Invalid, Trouble};
-use crate::inbox::{Claim, Mark};
-use crate::outbox::Staged;
+use crate::staged::Staged;
 
 /// Times are milliseconds since 1970.
 const CLAIM: &str = "

@@ -3,11 +3,11 @@
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Row as _};
 
 use super::Driver;
-use super::postgres::{self, Pending, Session};
+use super::postgres::{self, Begin, Open, Pending, Session};
+use crate::claim::{Claim, Mark};
 use crate::database::{Database, Transaction, sealed};
 use crate::error::{DatabaseError, Invalid, Trouble};
-use crate::inbox::{Begin, Claim, Mark, Open};
-use crate::outbox::Staged;
+use crate::staged::Staged;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 

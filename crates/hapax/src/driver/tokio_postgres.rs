@@ -1,23 +1,21 @@
 //! PostgreSQL through `tokio-postgres`. Statements declare their parameter types, which saves the round trip to prepare
 //! them and leaves no prepared statement for a connection pooler to lose.
 
-mod claim_many;
-
 use ::tokio_postgres::types::{ToSql, Type};
 use ::tokio_postgres::{Client, IsolationLevel, Transaction as PostgresTransaction};
 
 use super::Driver;
-use super::postgres::{self, Pending, Session};
+use super::postgres::{self, Begin, Open, Pending, Session};
+use crate::claim::{Claim, Mark};
 use crate::database::{Database, Transaction, sealed};
 use crate::error::{DatabaseError, Invalid, Trouble};
-use crate::inbox::{Begin, Claim, Mark, Open};
-use crate::outbox::Staged;
+use crate::staged::Staged;
 
 pub(super) fn trouble(error: &::tokio_postgres::Error) -> Trouble {
     postgres::trouble(error.code().map(::tokio_postgres::error::SqlState::code))
 }
 
-fn error(error: ::tokio_postgres::Error) -> DatabaseError {
+pub(crate) fn error(error: ::tokio_postgres::Error) -> DatabaseError {
     DatabaseError {
         trouble: trouble(&error),
         source: error.into(),

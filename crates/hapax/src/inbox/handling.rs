@@ -2,11 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::{Claim, Mark};
+use crate::claim::{Claim, Mark};
 use crate::database::{Transaction, sealed};
 use crate::driver::Driver;
 use crate::error::Invalid;
-use crate::outbox::{Origin, Staged};
+use crate::staged::{Origin, Staged};
 
 /// The transaction in which a handler applies an event. It dereferences to the type on which the driver runs
 /// statements:

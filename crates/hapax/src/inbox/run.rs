@@ -1,15 +1,13 @@
 //! Applies one event: begin, claim, handle, commit.
 
-use std::future::Future;
 use std::time::Duration;
 
-use super::{Claim, Handling, Inbox, Mark, Outcome};
-use crate::database::sealed;
-use crate::driver::Driver;
-use crate::driver::postgres::{self, Session};
-use crate::error::{DatabaseError, RunError, Trouble};
+use super::{Handling, Inbox, Outcome, RunError};
+use crate::claim::{Claim, Mark};
+use crate::driver::postgres::{self, Begin, Open, Session};
+use crate::error::{DatabaseError, Trouble};
 use crate::event::Event;
-use crate::outbox::Origin;
+use crate::staged::Origin;
 
 impl Inbox {
     /// Applies `event` once: opens a transaction, claims the event, runs the handler, and commits.
@@ -58,7 +56,7 @@ impl Inbox {
         D: Begin,
         F: for<'t> AsyncFnOnce(Handling<'t, <D::Transaction as Open>::Driver>) -> Result<T, E>,
     {
-        let origin = Origin::new(self, event);
+        let origin = Origin::new(&self.consumer, event);
         match self.open(database, event).await.map_err(RunError::Database)? {
             Opened::Ended(outcome) => Ok(outcome),
             Opened::First(mut transaction) => {
@@ -81,7 +79,7 @@ impl Inbox {
         event: &Event,
     ) -> Result<Opened<D::Transaction, T>, DatabaseError> {
         let mut transaction = database.begin().await?;
-        let outcome = match claim(transaction.session(), Mark::new(self, event), self.wait).await {
+        let outcome = match claim(transaction.session(), self.mark(event), self.wait).await {
             Ok(Claim::First) => return Ok(Opened::First(transaction)),
             // Commit, because a replay may have extended the row.
             Ok(Claim::Again) => {
@@ -134,31 +132,4 @@ pub(crate) async fn complete<X: Open, E>(mut transaction: X) -> Result<(), RunEr
         Trouble::Unavailable => RunError::Unknown(error),
         Trouble::Busy | Trouble::Victim | Trouble::Refused => RunError::Database(error),
     })
-}
-
-/// Where a transaction can be begun: `&sqlx::PgPool` and `&mut tokio_postgres::Client`.
-pub trait Begin: sealed::Sealed {
-    /// The type of its transactions.
-    type Transaction: Open;
-
-    #[doc(hidden)]
-    fn begin(self) -> impl Future<Output = Result<Self::Transaction, DatabaseError>> + Send;
-}
-
-/// A transaction that this crate began and must end.
-pub trait Open: Send + Sized {
-    /// The driver of the transaction.
-    type Driver: Driver;
-
-    #[doc(hidden)]
-    fn handle(&mut self) -> <Self::Driver as Driver>::Handle<'_>;
-
-    #[doc(hidden)]
-    fn session(&mut self) -> impl Session;
-
-    #[doc(hidden)]
-    fn commit(self) -> impl Future<Output = Result<(), DatabaseError>> + Send;
-
-    #[doc(hidden)]
-    fn roll_back(self) -> impl Future<Output = Result<(), DatabaseError>> + Send;
 }

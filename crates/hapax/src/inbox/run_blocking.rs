@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{Claim, Handling, Inbox, Mark, Outcome};
+use super::{Handling, Inbox, Outcome, RunError};
+use crate::claim::Claim;
 use crate::driver::{Rusqlite, rusqlite as driver};
-use crate::error::{DatabaseError, RunError, Trouble};
+use crate::error::{DatabaseError, Trouble};
 use crate::event::Event;
-use crate::outbox::Origin;
+use crate::staged::Origin;
 
 impl Inbox {
     /// [`Inbox::run`] for SQLite, whose driver blocks: in an asynchronous service, call it inside
@@ -44,7 +45,7 @@ impl Inbox {
             Err(error) if error.trouble == Trouble::Busy => return Ok(Outcome::InFlight),
             Err(error) => return Err(RunError::Database(error)),
         };
-        match driver::claim(&transaction, &Mark::new(self, event)).map_err(RunError::Database)? {
+        match driver::claim(&transaction, &self.mark(event)).map_err(RunError::Database)? {
             Claim::First => {}
             // Commit, because a replay may have extended the row.
             Claim::Again => {
@@ -57,7 +58,7 @@ impl Inbox {
         }
         // From here on, every early return drops the transaction, which rolls it back.
         batch(&transaction, "SAVEPOINT hapax_handler").map_err(RunError::Database)?;
-        let origin = Origin::new(self, event);
+        let origin = Origin::new(&self.consumer, event);
         let value = handler(Handling::new(&transaction, &origin)).map_err(RunError::Handler)?;
         complete(transaction)?;
         Ok(Outcome::Processed(value))

@@ -18,9 +18,8 @@ use super::receive::receive;
 use super::tx::{Slot, Work};
 use super::{Source, Webhook, insisted};
 use crate::answer::Answer;
-use crate::error::RunError;
-use crate::inbox::{Inbox, Opened, Outcome, complete};
-use crate::outbox::Origin;
+use crate::inbox::{Inbox, Opened, Outcome, RunError, complete};
+use crate::staged::Origin;
 
 /// Applies each event of a route once: verifies the delivery, opens a transaction, claims the event, passes the
 /// transaction to the handler as [`super::Tx`] and the event as an extension, and commits when the handler answers 2xx.
@@ -160,7 +159,7 @@ where
             .await;
         match opened.map_err(RunError::Database) {
             Ok(Opened::First(transaction)) => {
-                let origin = Origin::new(&self.layer.inbox, event.event());
+                let origin = Origin::new(self.layer.inbox.consumer(), event.event());
                 let work = Work {
                     transaction,
                     origin,

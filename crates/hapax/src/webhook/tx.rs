@@ -10,11 +10,11 @@ use sqlx::{PgConnection, Postgres, Transaction as SqlxTransaction};
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};
 
 use crate::answer::{Answer, Code};
+use crate::claim::{Claim, Mark};
 use crate::database::{Transaction, sealed};
 use crate::driver::postgres::{self, Pending};
 use crate::error::Invalid;
-use crate::inbox::{Claim, Mark};
-use crate::outbox::{Origin, Staged};
+use crate::staged::{Origin, Staged};
 
 /// The open transaction of the event that is being handled. It dereferences to `PgConnection`, accepts staged calls
 /// ([`crate::outbox::stage`]), and is committed by the layer when the handler answers 2xx.

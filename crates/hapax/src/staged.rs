@@ -2,9 +2,8 @@
 
 use hapax_core::{Generation, Identity};
 
-use super::call::{Call, InvalidCall};
+use crate::call::{Call, InvalidCall};
 use crate::event::Event;
-use crate::inbox::Inbox;
 
 /// The event being handled, and the consumer that handles it.
 #[derive(Clone, Debug)]
@@ -15,11 +14,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn new(inbox: &Inbox, event: &Event) -> Self {
+    pub(crate) fn new(consumer: &str, event: &Event) -> Self {
         Self {
             identity: Identity::new(event.source(), event.event_id()),
             generation: event.generation(),
-            consumer: inbox.consumer().to_owned(),
+            consumer: consumer.to_owned(),
         }
     }
 
@@ -104,9 +103,8 @@ mod tests {
 
     #[test]
     fn the_documented_key_of_a_staged_call_stays_what_it_is() {
-        let inbox = Inbox::new("billing").unwrap();
         let event = Event::new("stripe", "evt_1").unwrap();
-        let origin = Origin::new(&inbox, &event);
+        let origin = Origin::new("billing", &event);
         let documented = Identity::new("stripe", "evt_1");
         let key = |name: &str| {
             documented
@@ -119,10 +117,8 @@ mod tests {
 
     #[test]
     fn a_key_of_the_callers_own_is_kept() {
-        let origin = Origin::new(
-            &Inbox::new("billing").unwrap(),
-            &Event::new("stripe", "evt_1").unwrap(),
-        );
+        let event = Event::new("stripe", "evt_1").unwrap();
+        let origin = Origin::new("billing", &event);
         let staged = Staged::new(Call::http("u").key("mine")).from(&origin, 0);
         assert_eq!(staged.call.key.as_deref(), Some("mine"));
     }

@@ -1,8 +1,9 @@
 //! A claim: the row that records an applied event, and the result if the row exists already.
 
+use std::time::Duration;
+
 use hapax_core::BodyHash;
 
-use super::Inbox;
 use crate::event::{Event, EventOrigin};
 
 /// The result of a claim.
@@ -31,15 +32,15 @@ pub struct Mark {
 }
 
 impl Mark {
-    pub(crate) fn new(inbox: &Inbox, event: &Event) -> Self {
+    pub(crate) fn new(consumer: &str, retention: Duration, event: &Event) -> Self {
         Self {
             source: event.source().to_owned(),
             event_id: event.event_id().to_owned(),
-            consumer: inbox.consumer.clone(),
+            consumer: consumer.to_owned(),
             generation: event.generation().0,
             body_hash: event.body_hash(),
             // Enough for a hundred years.
-            retention_seconds: u32::try_from(inbox.retention.as_secs()).unwrap_or(u32::MAX),
+            retention_seconds: u32::try_from(retention.as_secs()).unwrap_or(u32::MAX),
             arrival: event.arrival(),
         }
     }

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use ::tokio_postgres::Transaction as PostgresTransaction;
 use ::tokio_postgres::types::{ToSql, Type};
 
-use super::error;
+use super::Inbox;
+use crate::claim::{Claim, Mark};
 use crate::driver::postgres::{CLAIM_ATTEMPTS_MAX, vanished};
+use crate::driver::tokio_postgres::error;
 use crate::error::{DatabaseError, Trouble};
 use crate::event::Event;
-use crate::inbox::{Claim, Inbox, Mark};
 use crate::limits::BATCH_EVENTS_MAX;
 
 /// The caller sorts the rows: two batches that claim in opposite orders would deadlock.
@@ -48,7 +49,7 @@ impl Inbox {
         if events.len() > BATCH_EVENTS_MAX {
             return Err(too_many(events.len()));
         }
-        let marks: Vec<Mark> = events.iter().map(|event| Mark::new(self, event)).collect();
+        let marks: Vec<Mark> = events.iter().map(|event| self.mark(event)).collect();
         let batch = Batch {
             transaction,
             inbox: self,
