@@ -5,11 +5,8 @@
 //! So plans do not interfere with each other, and a test can be repeated on the same database. The text `{{fresh}}` in
 //! a body is replaced by new letters for every fresh event, for handlers that check more than the event's id.
 
-mod folder;
 mod fresh;
 mod identity;
-
-pub(crate) use folder::read as read_folder;
 
 use bytes::Bytes;
 use hapax_verify::catalogue::Provider;
@@ -17,7 +14,7 @@ use hapax_verify::identity::ValuePath;
 use hapax_verify::sample::{self, IdShape};
 use serde_json::Value;
 
-use crate::sender::unix_seconds;
+use crate::clock::unix_seconds;
 
 /// Replaced by new letters in every fresh event.
 const FRESH: &str = "{{fresh}}";
@@ -27,7 +24,7 @@ const FRESH: &str = "{{fresh}}";
 pub(crate) struct Event {
     pub(crate) name: String,
     /// Headers in addition to those of the signature; they take precedence over the sample's.
-    headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     body: Body,
 }
 

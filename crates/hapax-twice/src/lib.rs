@@ -26,10 +26,12 @@
 #![warn(missing_docs)]
 
 mod client;
+mod clock;
 mod effect;
 mod error;
 mod event;
 mod finding;
+mod folder;
 pub mod plan;
 mod proxy;
 mod report;

@@ -1,11 +1,12 @@
 //! The sender: signs deliveries as the provider does, and forges them for the plans that must be refused.
 
 use bytes::Bytes;
-use hapax_core::{Clock as _, Secret, SystemClock};
+use hapax_core::Secret;
 use hapax_verify::catalogue::Provider;
 use hapax_verify::sign::{self, ProviderSigner, generate_secret};
 use hapax_verify::{Request, Verifier};
 
+use crate::clock::unix_seconds;
 use crate::event::{Delivery, EventProblem};
 
 /// How much older than the tolerance a stale delivery is.
@@ -136,10 +137,6 @@ fn tampered(body: &Bytes) -> Bytes {
         Some(rest) => format!(r#"{{"tampered":true,{rest}"#).into(),
         None => format!("{text} ").into(),
     }
-}
-
-pub(crate) fn unix_seconds() -> i64 {
-    SystemClock::default().now().as_seconds()
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use http::Uri;
 use crate::client::Client;
 use crate::effect::State;
 use crate::error::Error;
-use crate::event::{Event, read_folder};
+use crate::event::Event;
+use crate::folder;
 use crate::plan::Plan;
 use crate::report::{PlanResult, Report};
 use crate::run::{self, Runner, Watch};
@@ -72,7 +73,7 @@ impl Twice {
     /// Adds the events in a folder: each `NAME.json` is a body, and the optional `NAME.headers` contains further
     /// headers.
     pub fn events_in(mut self, folder: &Path) -> Result<Self, Error> {
-        self.events.extend(read_folder(folder)?);
+        self.events.extend(folder::read(folder)?);
         Ok(self)
     }
 

@@ -5,8 +5,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Event, EventProblem};
 use crate::error::Error;
+use crate::event::{Event, EventProblem};
 
 /// The maximum size of a body.
 const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
