@@ -7,11 +7,13 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::sample::IdShape;
-use crate::{
-    AnswerRule, Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe,
-    SecretNeed,
-};
+use crate::answer::AnswerRule;
+use crate::handshake::Handshake;
+use crate::id_shape::IdShape;
+use crate::identity::IdentityRule;
+use crate::options::{OptionKind, OptionSpec, OptionValue, Options};
+use crate::proof::Proof;
+use crate::recipe::{Recipe, SecretNeed};
 
 /// The name and content of every file, sorted by name.
 static FILES: &[(&str, &str)] = &[

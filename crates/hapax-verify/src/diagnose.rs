@@ -16,7 +16,9 @@ mod url;
 pub use mistake::{BodyChange, Mistake};
 
 use crate::limits::DIAGNOSIS_BODY_BYTES_MAX;
-use crate::{Rejection, Request, Verifier};
+use crate::rejection::Rejection;
+use crate::request::Request;
+use crate::verifier::Verifier;
 
 /// Another holder whose secrets may have signed the delivery by mistake.
 #[derive(Debug, Clone, Copy)]

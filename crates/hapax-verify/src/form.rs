@@ -4,7 +4,7 @@ mod multipart;
 
 use multipart::{Part, Parts, boundary};
 
-use crate::Headers;
+use crate::request::Headers;
 
 /// A body, read as the kind of form that its content type states; URL-encoded by default.
 pub(crate) struct Form<'a> {

@@ -20,9 +20,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::limits::{HANDSHAKE_BODY_BYTES_MAX, HANDSHAKE_ECHO_BYTES_MAX};
-use crate::request::json_text;
-use crate::verification::HandshakeAnswer;
-use crate::{Options, Rejection, Request, Verification};
+use crate::options::Options;
+use crate::rejection::Rejection;
+use crate::request::{Request, json_text};
+use crate::verification::{HandshakeAnswer, Verification};
 
 /// A known handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -23,23 +23,24 @@ mod content;
 mod extract;
 mod field;
 mod id_rule;
+mod item;
 mod nested;
 mod pattern;
-mod resolve;
 mod split;
-mod text;
+pub(crate) mod text;
 
 pub use changing::Changing;
 pub use class::{IdClass, OnConflict};
+pub(crate) use content::{ChangingValues, Content};
 pub(crate) use extract::{Extracted, Pointers};
 pub(crate) use field::Origin;
 pub use field::{Field, FieldList, Pointer, ValuePath};
 pub use id_rule::IdRule;
+pub(crate) use item::{Item, KnownItem};
 pub use nested::NestedEvents;
 pub use pattern::Pattern;
-pub(crate) use resolve::CompiledRule;
 pub use split::Split;
-pub(crate) use split::has_content_type;
+pub(crate) use split::{Splitter, has_content_type};
 pub use text::plain;
 
 use serde::Deserialize;

@@ -42,19 +42,26 @@
 
 mod answer;
 pub mod catalogue;
+mod custom;
+mod delivery;
 pub mod diagnose;
+mod encoding;
 mod form;
 mod handshake;
+mod id_shape;
 pub mod identity;
 mod keys;
 pub mod limits;
 mod options;
+mod pem;
 mod proof;
 mod recipe;
 mod rejection;
 mod request;
+mod resolve;
 pub mod sample;
 pub mod scheme;
+mod secret_pair;
 mod setup;
 pub mod sign;
 mod trace;
@@ -63,6 +70,8 @@ mod verification;
 mod verifier;
 
 pub use answer::{AnswerBody, AnswerRule};
+pub use custom::{CustomKind, CustomScheme};
+pub use encoding::Encoding;
 pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdClass, IdRule, IdentityRule, OnConflict, Split};
 pub use keys::{KeyKind, KeyRequest, Keys, NoKeys, Question};
@@ -71,7 +80,7 @@ pub use proof::{BodyHashClaim, Coded, JwtAlgorithm, JwtRule, Proof, TokenPath, T
 pub use recipe::{Recipe, SecretNeed};
 pub use rejection::{IdProblem, Rejection, SignatureProblem};
 pub use request::{Headers, Request};
-pub use scheme::{Algorithm, CustomKind, CustomScheme, Encoding, Scheme};
+pub use scheme::{Algorithm, Scheme};
 pub use setup::{FieldProblem, SecretProblem, SetupError};
 pub use trace::{Step, StepOutcome};
 pub use verification::{

@@ -5,8 +5,8 @@
 
 mod any;
 mod certificate;
+mod code;
 mod coded;
-mod custom;
 mod instant;
 mod jwt;
 mod key_url;
@@ -25,19 +25,25 @@ mod paypal;
 mod plaid;
 mod twilio;
 
-pub(crate) use certificate::pem_block;
 pub use coded::Coded;
 pub use jwt::{BodyHashClaim, JwtAlgorithm, JwtRule};
-pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
+pub use signature::Signer;
 pub use token::{TokenPath, TokenRule};
 
 use serde::Deserialize;
+use signature::{SignatureProof, sent_name};
 
+use crate::delivery::Sign;
 use crate::identity::ValuePath;
+use crate::keys::KeyRequest;
 use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
-use crate::sign::Sign;
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::scheme::Scheme;
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem, Transmission};
+use crate::verification::Transmission;
 
 /// Headers with credentials for a proxy in front of Hapax, in addition to the provider's own proof.
 const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];

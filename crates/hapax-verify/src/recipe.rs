@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::{Handshake, IdentityRule, Proof};
+use crate::handshake::Handshake;
+use crate::identity::IdentityRule;
+use crate::proof::Proof;
 
 /// How a provider's requests are verified: a preset's recipe, or a source's own.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! No rejection ever contains a secret or the expected signature.
 
-use crate::Encoding;
+use crate::encoding::Encoding;
 use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
 
 /// Why a request was refused.

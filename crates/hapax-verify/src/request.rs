@@ -1,6 +1,7 @@
 //! An incoming request as the caller read it, borrowed and never copied.
 
-use crate::{Keys, NoKeys};
+use crate::keys::{Keys, NoKeys};
+use crate::setup::SetupError;
 
 /// One incoming request.
 pub struct Request<'a> {
@@ -166,6 +167,15 @@ fn every<N: AsRef<str>, V: AsRef<[u8]>>(headers: &[(N, V)], name: &str, visit: &
         .iter()
         .filter(|(candidate, _)| candidate.as_ref().eq_ignore_ascii_case(name))
         .for_each(|(_, value)| visit(value.as_ref()));
+}
+
+/// A header name in lower case, or an error if HTTP does not allow it.
+pub(crate) fn header_name(text: &str) -> Result<String, SetupError> {
+    http::HeaderName::from_bytes(text.as_bytes())
+        .map(|name| name.as_str().to_owned())
+        .map_err(|_| SetupError::HeaderName {
+            name: text.to_owned(),
+        })
 }
 
 #[cfg(test)]

@@ -1,25 +1,23 @@
 //! A signature scheme as data: where the signature is, what it covers, its encoding, and how its key is derived.
 //!
-//! Presets define it in the catalogue's files, sources through [`CustomScheme`]. The verifier and the signer both use
-//! this one description, so they cannot disagree.
+//! Presets define it in the catalogue's files, sources through [`CustomScheme`](crate::CustomScheme). The verifier and
+//! the signer both use this one description, so they cannot disagree.
 
-mod custom;
 mod entities;
 mod key;
 mod template;
 
-pub(crate) use custom::tolerance_seconds;
-pub use custom::{CustomKind, CustomScheme};
-pub(crate) use key::{base64_secret, derive, select};
+pub(crate) use key::{base64_secret, derive, private_prefix, select};
+pub(crate) use template::Part;
 pub use template::Template;
-pub(crate) use template::{Part, header_name};
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::SetupError;
+use crate::encoding::Encoding;
 use crate::identity::Pointer;
+use crate::setup::SetupError;
 
 /// How a provider signs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -177,16 +175,6 @@ pub enum Algorithm {
     EcdsaP256,
 }
 
-/// A text encoding of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Encoding {
-    /// Hexadecimal, in upper or lower case.
-    Hex,
-    /// Base64 with the standard alphabet and padding.
-    Base64,
-}
-
 /// How a key is derived from a secret's text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -220,7 +208,7 @@ pub enum KeyEncoding {
     Entities,
 }
 
-fn comma() -> char {
+pub(crate) fn comma() -> char {
     ','
 }
 
@@ -296,15 +284,6 @@ impl std::fmt::Display for Algorithm {
             Algorithm::HmacSha512 => "hmac-sha512",
             Algorithm::Ed25519 => "ed25519",
             Algorithm::EcdsaP256 => "ecdsa-p256",
-        })
-    }
-}
-
-impl std::fmt::Display for Encoding {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Encoding::Hex => "hexadecimal",
-            Encoding::Base64 => "base64",
         })
     }
 }

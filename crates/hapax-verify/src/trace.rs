@@ -1,6 +1,6 @@
 //! The steps of a verification, recorded only if an explanation is requested.
 
-use crate::Rejection;
+use crate::rejection::Rejection;
 
 /// One step of an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]

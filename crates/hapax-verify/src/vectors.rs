@@ -20,9 +20,15 @@ use serde_json::Value;
 
 use crate::catalogue::{self, Choice, Provider};
 use crate::identity::plain;
+use crate::keys::KeyRequest;
+use crate::options::{OptionValue, Options};
+use crate::recipe::SecretNeed;
+use crate::rejection::Rejection;
+use crate::request::Request;
+use crate::setup::SetupError;
 use crate::sign::generate_secret;
-use crate::verification::{Envelope, HandshakeAnswer, Identification};
-use crate::{KeyRequest, OptionValue, Options, Rejection, Request, SetupError, Verification, Verifier};
+use crate::verification::{Envelope, HandshakeAnswer, Identification, Verification};
+use crate::verifier::Verifier;
 
 /// A file of vectors.
 #[derive(Debug, Clone, Deserialize)]
@@ -211,7 +217,7 @@ impl Vector {
     pub fn verifier(&self, provider: &Provider) -> Result<Verifier, SetupError> {
         let public = self.public_keys.as_deref().unwrap_or_default();
         let mut secrets: Vec<String> = self.secrets.iter().chain(public).cloned().collect();
-        if secrets.is_empty() && provider.secrets == crate::SecretNeed::Required {
+        if secrets.is_empty() && provider.secrets == SecretNeed::Required {
             // A handshake that needs no secret is tried on a source that has one.
             secrets.push(generate_secret(provider, &[1; 32]).verifying);
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::KeyRequest;
+use crate::keys::KeyRequest;
 
 /// The result of a request that was not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]

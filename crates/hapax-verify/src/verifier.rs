@@ -4,12 +4,16 @@
 //! then the events in the body.
 
 use crate::handshake::Knowledge;
-use crate::identity::{CompiledRule, ValuePath};
+use crate::identity::{IdentityRule, ValuePath};
+use crate::options::Options;
 use crate::proof::{Prove, Setup, Stop};
-use crate::recipe::SecretNeed;
+use crate::recipe::{Recipe, SecretNeed};
+use crate::rejection::Rejection;
+use crate::request::Request;
+use crate::resolve::CompiledRule;
+use crate::setup::SetupError;
 use crate::trace::{Step, Trace};
-use crate::verification::{Envelope, Identification};
-use crate::{IdentityRule, Options, Recipe, Rejection, Request, SetupError, Verification};
+use crate::verification::{Envelope, Identification, Verification};
 
 /// Verifies and identifies the requests of one source.
 pub struct Verifier {

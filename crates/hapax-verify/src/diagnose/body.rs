@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::{BodyChange, Mistake, json};
-use crate::{Request, Verifier};
+use crate::request::Request;
+use crate::verifier::Verifier;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -1,6 +1,6 @@
 //! The possible mistakes, and how they are described.
 
-use crate::Encoding;
+use crate::encoding::Encoding;
 use crate::scheme::KeyEncoding;
 
 /// A likely mistake. Its description contains no secret.

@@ -1,9 +1,13 @@
 //! Mistakes with secrets: another source's, an older one, one with surrounding whitespace, or one decoded differently.
 
 use super::{Holder, Mistake, Suspect};
+use crate::encoding::Encoding;
 use crate::limits::DIAGNOSIS_SECRETS_MAX;
-use crate::scheme::KeyEncoding;
-use crate::{Encoding, Proof, Recipe, Request, Scheme, Verifier};
+use crate::proof::Proof;
+use crate::recipe::Recipe;
+use crate::request::Request;
+use crate::scheme::{KeyEncoding, Scheme};
+use crate::verifier::Verifier;
 
 /// A prefix of some providers' secrets that other providers do not use.
 const FOREIGN_PREFIX: &str = "whsec_";

@@ -2,7 +2,8 @@
 
 use super::Mistake;
 use crate::catalogue::{self, Provider};
-use crate::{Request, Verifier};
+use crate::request::Request;
+use crate::verifier::Verifier;
 
 /// Many providers use this header, so it identifies none of them.
 const SHARED_HEADER: &str = "authorization";

@@ -1,7 +1,8 @@
 //! A URL that differs from the one that the provider calls, for providers that sign it.
 
 use super::Mistake;
-use crate::{Request, Verifier};
+use crate::request::Request;
+use crate::verifier::Verifier;
 
 pub(super) fn find(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake> {
     if !verifier.recipe().proof.covers_url() {

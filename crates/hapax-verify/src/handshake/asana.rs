@@ -4,8 +4,8 @@
 
 use super::{Answered, refused};
 use crate::limits::HANDED_OVER_SECRET_BYTES_MAX;
-use crate::verification::{HandshakeAnswer, Registration};
-use crate::{Request, Verification};
+use crate::request::Request;
+use crate::verification::{HandshakeAnswer, Registration, Verification};
 
 const SECRET: &str = "x-hook-secret";
 

@@ -4,8 +4,7 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use aws_lc_rs::hmac;
 
 use super::{Answered, Knowledge, answered, refused};
-use crate::Request;
-use crate::request::query_value;
+use crate::request::{Request, query_value};
 use crate::verification::HandshakeAnswer;
 
 /// The length of Braintree's challenges, in bytes.

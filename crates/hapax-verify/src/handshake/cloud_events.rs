@@ -2,8 +2,9 @@
 
 use super::{Answered, answered, header_text, refused};
 use crate::limits::{HANDSHAKE_DIGITS_MAX, HANDSHAKE_ECHO_BYTES_MAX};
+use crate::options::Options;
+use crate::request::Request;
 use crate::verification::HandshakeAnswer;
-use crate::{Options, Request};
 
 const ORIGIN: &str = "webhook-request-origin";
 const RATE: &str = "webhook-request-rate";

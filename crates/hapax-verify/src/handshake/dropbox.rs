@@ -1,8 +1,7 @@
 //! Dropbox's `challenge`: it cannot be verified, and is merely echoed.
 
 use super::{Answered, echo};
-use crate::Request;
-use crate::request::query_value;
+use crate::request::{Request, query_value};
 
 pub(super) fn answer(request: &Request<'_>) -> Answered {
     if request.method != "GET" {

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Answered, answered, cloud_events, refused, small_json};
-use crate::Request;
 use crate::limits::HANDSHAKE_ECHO_BYTES_MAX;
+use crate::request::Request;
 use crate::verification::HandshakeAnswer;
 
 #[derive(Deserialize)]

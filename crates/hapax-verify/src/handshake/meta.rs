@@ -3,8 +3,8 @@
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
 use super::{Answered, echo, refused};
-use crate::request::query_value;
-use crate::{Options, Request};
+use crate::options::Options;
+use crate::request::{Request, query_value};
 
 pub(super) fn answer(request: &Request<'_>, options: &Options) -> Answered {
     let mode = query_value(request.query, "hub.mode");

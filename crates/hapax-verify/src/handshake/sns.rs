@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{Answered, refused, small_json};
-use crate::verification::{Confirmation, HandshakeAnswer};
-use crate::{Request, Verification};
+use crate::request::Request;
+use crate::verification::{Confirmation, HandshakeAnswer, Verification};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]

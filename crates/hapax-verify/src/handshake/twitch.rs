@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Answered, echo, header_text, small_json};
-use crate::Request;
+use crate::request::Request;
 
 #[derive(Deserialize)]
 struct ChallengeBody {

@@ -1,8 +1,8 @@
 //! WooCommerce's ping when a webhook is saved: an unsigned form with the webhook's number, which expects status 200.
 
 use super::{Answered, answered};
-use crate::Request;
 use crate::limits::HANDSHAKE_DIGITS_MAX;
+use crate::request::Request;
 use crate::verification::HandshakeAnswer;
 
 pub(super) fn answer(request: &Request<'_>) -> Answered {

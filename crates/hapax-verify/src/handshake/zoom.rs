@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Answered, answered, small_json};
-use crate::Request;
+use crate::request::Request;
 use crate::verification::HandshakeAnswer;
 
 #[derive(Deserialize)]

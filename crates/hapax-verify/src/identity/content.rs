@@ -7,19 +7,20 @@ use aws_lc_rs::digest::{Context, SHA256};
 
 use super::{Changing, Extracted, Pointers};
 use crate::form::Form;
-use crate::{Request, SetupError};
+use crate::request::Request;
+use crate::setup::SetupError;
 
 /// SHA-256 over the content that stays the same in every attempt at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Content {
-    pub(super) hash: [u8; 32],
+pub(crate) struct Content {
+    pub(crate) hash: [u8; 32],
     /// Whether changing values were searched for and excluded.
-    pub(super) is_reduced: bool,
+    pub(crate) is_reduced: bool,
 }
 
 /// The changing values, compiled.
 #[derive(Debug)]
-pub(super) struct ChangingValues {
+pub(crate) struct ChangingValues {
     slots: Vec<usize>,
     form: Vec<String>,
     rule: String,
@@ -28,7 +29,7 @@ pub(super) struct ChangingValues {
 impl Content {
     /// The content of a body from which `read` was extracted. A body that is neither JSON nor a form with a changing
     /// value counts as a whole. A multipart form counts by its parts, because its boundary differs in every attempt.
-    pub(super) fn of(
+    pub(crate) fn of(
         request: &Request<'_>,
         body: &[u8],
         read: Option<&Extracted<'_>>,
@@ -51,7 +52,7 @@ impl Content {
 
 impl ChangingValues {
     /// `None` if the whole body counts. The pointers are added to those that are read from the body anyway.
-    pub(super) fn new(changing: &[Changing], own: &mut Pointers) -> Result<Option<Self>, SetupError> {
+    pub(crate) fn new(changing: &[Changing], own: &mut Pointers) -> Result<Option<Self>, SetupError> {
         if changing.is_empty() {
             return Ok(None);
         }
@@ -71,7 +72,7 @@ impl ChangingValues {
     }
 
     /// Names the excluded values.
-    pub(super) fn rule(&self) -> &str {
+    pub(crate) fn rule(&self) -> &str {
         &self.rule
     }
 

@@ -5,14 +5,15 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Pointer;
-use crate::SetupError;
 use crate::limits::POINTERS_MAX;
 use crate::request::json_text;
+use crate::setup::SetupError;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pointers {
@@ -83,8 +84,8 @@ impl<'body> Extracted<'body> {
     }
 
     /// The range of the value at a pointer inside the body that was read.
-    pub(crate) fn range(&self, slot: usize, body: &[u8]) -> Option<std::ops::Range<usize>> {
-        self.raw(slot).map(|raw| super::split::range_of(raw, body))
+    pub(crate) fn range(&self, slot: usize, body: &[u8]) -> Option<Range<usize>> {
+        self.raw(slot).map(|raw| range_of(raw, body))
     }
 
     /// The content of a string or the literal text of a number; `None` for any other value or none.
@@ -247,6 +248,12 @@ impl Visitor<'_> for KeyOf<'_> {
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
         Ok(self.0.iter().position(|child| child.token == key))
     }
+}
+
+/// The range of a slice inside a body. `part` must be a slice of `body`.
+pub(super) fn range_of(part: &str, body: &[u8]) -> Range<usize> {
+    let start = (part.as_ptr() as usize).saturating_sub(body.as_ptr() as usize);
+    start..start + part.len()
 }
 
 #[cfg(test)]

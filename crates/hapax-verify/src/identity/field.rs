@@ -6,10 +6,9 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 
-use crate::SetupError;
 use crate::limits::{COMPOSITE_PARTS_MAX, POINTER_DEPTH_MAX};
-use crate::scheme::header_name;
-use crate::setup::FieldProblem;
+use crate::request::header_name;
+use crate::setup::{FieldProblem, SetupError};
 
 /// One part of an id or type: the first of its locations that is present counts.
 ///

@@ -9,9 +9,10 @@ mod walk;
 
 use serde::Deserialize;
 
+use super::item::Item;
 use super::pattern::Pattern;
-use super::split::Item;
-use crate::{Rejection, SetupError};
+use crate::rejection::Rejection;
+use crate::setup::SetupError;
 use tree::Level;
 use walk::Walk;
 
@@ -35,7 +36,7 @@ pub struct NestedEvents {
 
 /// The compiled rules.
 #[derive(Debug)]
-pub(super) struct Nested {
+pub(crate) struct Nested {
     root: Level,
     place: String,
 }

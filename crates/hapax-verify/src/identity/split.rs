@@ -1,17 +1,15 @@
 //! Splits a request that contains several events.
 
-use std::fmt;
-use std::ops::Range;
-
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
+use super::extract::range_of;
+use super::item::{Item, elements};
 use super::nested::{Nested, NestedEvents};
 use super::{Pointer, Pointers};
-use crate::limits::BATCH_EVENTS_MAX;
+use crate::rejection::Rejection;
+use crate::request::{Headers, Request};
+use crate::setup::SetupError;
 use crate::verification::EventBody;
-use crate::{Headers, Rejection, Request, SetupError};
 
 /// How a request is split.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -37,7 +35,7 @@ pub enum Split {
 
 /// A compiled split.
 #[derive(Debug)]
-pub(super) enum Splitter {
+pub(crate) enum Splitter {
     Array {
         pointers: Pointers,
         place: String,
@@ -47,25 +45,8 @@ pub(super) enum Splitter {
     Nested(Nested),
 }
 
-/// One event of a request.
-pub(super) struct Item {
-    /// Its own bytes, which determine its content.
-    pub(super) own: Range<usize>,
-    /// The body that destinations receive.
-    pub(super) body: EventBody,
-    /// Its id and type, if the split determines them instead of the rule.
-    pub(super) known: Option<KnownItem>,
-}
-
-/// The id and type that a split determines.
-pub(super) struct KnownItem {
-    /// The parts of its id; empty if it has none.
-    pub(super) id: Vec<Option<String>>,
-    pub(super) event_type: Option<String>,
-}
-
 impl Splitter {
-    pub(super) fn new(split: &Split) -> Result<Self, SetupError> {
+    pub(crate) fn new(split: &Split) -> Result<Self, SetupError> {
         match split {
             Split::Nested(events) => Nested::new(events).map(Splitter::Nested),
             Split::Array {
@@ -87,7 +68,7 @@ impl Splitter {
     }
 
     /// The events of a request; `None` if the whole request is one event.
-    pub(super) fn split(&self, request: &Request<'_>) -> Result<Option<Vec<Item>>, Rejection> {
+    pub(crate) fn split(&self, request: &Request<'_>) -> Result<Option<Vec<Item>>, Rejection> {
         match self {
             Splitter::Nested(nested) => nested.split(request.body).map(Some),
             Splitter::Array {
@@ -144,52 +125,4 @@ pub(crate) fn has_content_type(headers: &dyn Headers, wanted: &str) -> bool {
     let value = headers.get("content-type").unwrap_or_default();
     let kind = value.split(|byte| *byte == b';').next().unwrap_or_default();
     kind.trim_ascii().eq_ignore_ascii_case(wanted.as_bytes())
-}
-
-/// The raw text of each element, up to the limit.
-pub(super) fn elements(array: &str) -> Result<Vec<&str>, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(array);
-    let elements = Elements.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(elements)
-}
-
-/// The range of a slice inside a body. `part` must be a slice of `body`.
-pub(super) fn range_of(part: &str, body: &[u8]) -> Range<usize> {
-    let start = (part.as_ptr() as usize).saturating_sub(body.as_ptr() as usize);
-    start..start + part.len()
-}
-
-struct Elements;
-
-impl<'body> DeserializeSeed<'body> for Elements {
-    type Value = Vec<&'body str>;
-
-    fn deserialize<D: Deserializer<'body>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'body> Visitor<'body> for Elements {
-    type Value = Vec<&'body str>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'body>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-        let mut elements = Vec::new();
-        while elements.len() < BATCH_EVENTS_MAX {
-            match sequence.next_element::<&'body RawValue>()? {
-                Some(raw) => elements.push(raw.get()),
-                None => return Ok(elements),
-            }
-        }
-        match sequence.next_element::<IgnoredAny>()? {
-            None => Ok(elements),
-            Some(_) => Err(serde::de::Error::custom(format_args!(
-                "it has more than {BATCH_EVENTS_MAX} events"
-            ))),
-        }
-    }
 }

@@ -21,7 +21,7 @@ const RESERVED: [(&str, &str); 3] = [
 ];
 
 /// The text of an id from one location.
-pub(super) fn single(id: &str) -> String {
+pub(crate) fn single(id: &str) -> String {
     let mut text = String::with_capacity(id.len());
     escape_into(&mut text, id, |character| {
         character == '%' || character.is_control()
@@ -30,7 +30,7 @@ pub(super) fn single(id: &str) -> String {
 }
 
 /// The text of an id with several parts.
-pub(super) fn composite(parts: &[Option<Cow<'_, str>>]) -> String {
+pub(crate) fn composite(parts: &[Option<Cow<'_, str>>]) -> String {
     let mut text = String::new();
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
@@ -66,7 +66,7 @@ pub fn plain(event_id: &str) -> String {
 }
 
 /// The SHA-256 of some bytes, in hexadecimal.
-pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(digest::digest(&digest::SHA256, bytes))
 }
 

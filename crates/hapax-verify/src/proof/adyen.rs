@@ -10,17 +10,19 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::coded::Code;
+use super::code::Code;
 use super::keyed::KeyedHashes;
 use super::{Prove, Proven, Setup, Stop, invalid, required_header};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::identity::ValuePath;
 use crate::limits::BATCH_EVENTS_MAX;
-use crate::request::json_text;
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::{Request, json_text};
 use crate::scheme::{KeyEncoding, derive};
-use crate::setup::SecretProblem;
-use crate::sign::{Delivery, Sign};
+use crate::setup::{SecretProblem, SetupError};
 use crate::trace::Trace;
-use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
 
 const HEADER: &str = "hmacsignature";
 const PLACE: &str = "body:/notificationItems/*/NotificationRequestItem/additionalData/hmacSignature";

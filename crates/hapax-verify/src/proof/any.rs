@@ -4,10 +4,13 @@
 //! a token.
 
 use super::{Proof, Prove, Proven, Setup, Stop};
+use crate::delivery::Sign;
 use crate::identity::ValuePath;
-use crate::sign::Sign;
+use crate::options::Options;
+use crate::rejection::Rejection;
+use crate::request::Request;
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Options, Rejection, Request, SetupError};
 
 pub(super) struct AnyProof {
     ways: Vec<Way>,

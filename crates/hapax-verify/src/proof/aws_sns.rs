@@ -9,15 +9,21 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::coded::Code;
+use super::code::Code;
 use super::key_url::{is_hex, is_host, plain_https};
 use super::keyed::each_secret;
 use super::public_key::{Hash, RsaKey, RsaSigningKey, fetched_certificate, rsa_pair, rsa_verifies};
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::identity::{Extracted, Pointer, Pointers, ValuePath};
-use crate::sign::{Delivery, SecretPair, Sign};
+use crate::keys::KeyRequest;
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::secret_pair::SecretPair;
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Encoding, KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem};
 
 const PLACE: &str = "body:/Signature";
 const TOPICS: &str = "topic_arns";

@@ -8,17 +8,19 @@ use aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::coded::Code;
+use super::code::Code;
 use super::keyed::KeyedHashes;
 use super::{Prove, Proven, Setup, Stop, invalid};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::handshake::braintree::is_challenge;
 use crate::identity::ValuePath;
 use crate::limits::SIGNATURES_MAX;
-use crate::request::form_value;
-use crate::setup::SecretProblem;
-use crate::sign::{Delivery, Sign};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::{Request, form_value};
+use crate::setup::{SecretProblem, SetupError};
 use crate::trace::Trace;
-use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
 
 const PLACE: &str = "form:bt_signature";
 const SIGNATURE: &str = "bt_signature";

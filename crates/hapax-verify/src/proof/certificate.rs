@@ -3,16 +3,13 @@
 //! Signers' certificates come without their issuers, so no chain can be checked: trust rests on the host that the
 //! certificate was fetched from. DER is read strictly, up to the first irregularity.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use x509_cert::der::asn1::Any;
 use x509_cert::der::oid::db::rfc4519::COMMON_NAME;
 use x509_cert::der::{Decode as _, Encode as _, Tag, Tagged as _};
 use x509_cert::name::Name;
 use x509_cert::time::Time;
 
-/// The maximum size of a certificate, in bytes.
-const CERTIFICATE_BYTES_MAX: usize = 16 * 1024;
+use crate::pem::pem_block;
 
 /// The types in which host names are written.
 const STRINGS: [Tag; 3] = [Tag::PrintableString, Tag::Utf8String, Tag::Ia5String];
@@ -50,21 +47,6 @@ impl Certificate {
             not_after: seconds(signed.validity().not_after)?,
         })
     }
-}
-
-/// The bytes of the first block with this label in a PEM text. `rustls-pki-types` reads PEM, too, but would be another
-/// dependency of a published crate for these few lines.
-pub(crate) fn pem_block(text: &str, label: &str) -> Option<Vec<u8>> {
-    let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
-    let (inside, _) = rest.split_once(&format!("-----END {label}-----"))?;
-    if inside.len() > CERTIFICATE_BYTES_MAX {
-        return None;
-    }
-    let encoded: String = inside
-        .chars()
-        .filter(|character| !character.is_ascii_whitespace())
-        .collect();
-    STANDARD.decode(encoded).ok()
 }
 
 fn only(mut names: Vec<String>) -> Option<String> {

@@ -8,14 +8,18 @@ use std::collections::BTreeMap;
 use aws_lc_rs::hmac::HMAC_SHA256;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::coded::Code;
+use super::code::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::identity::{Origin, ValuePath};
 use crate::limits::SIGNED_HEADERS_MAX;
-use crate::sign::{Delivery, Sign};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::{Headers, Request};
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Encoding, Headers, Options, Rejection, Request, SetupError, SignatureProblem};
 
 const SIGNATURE: &str = "x-contentful-signature";
 const SIGNED_HEADERS: &str = "x-contentful-signed-headers";

@@ -7,13 +7,17 @@ use aws_lc_rs::hmac::HMAC_SHA256;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::coded::Code;
+use super::code::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::identity::{Origin, ValuePath};
-use crate::sign::{Delivery, Sign};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
 
 const SIGNATURE: &str = "x-hubspot-signature-v3";
 const TIMESTAMP: &str = "x-hubspot-request-timestamp";

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 
 use crate::limits::TOLERANCE_SECONDS_MAX;
-use crate::{Options, Rejection, SetupError};
+use crate::options::Options;
+use crate::rejection::Rejection;
+use crate::setup::SetupError;
 
 /// The option that overrides a tolerance.
 const TOLERANCE_OPTION: &str = "tolerance_seconds";

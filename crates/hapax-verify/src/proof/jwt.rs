@@ -19,12 +19,15 @@ use key::{Key, SigningKey};
 
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop, TokenPath, invalid};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::identity::{Origin, ValuePath};
 use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
 use crate::scheme::KeyEncoding;
-use crate::sign::{Delivery, Sign};
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Encoding, Rejection, Request, SetupError, SignatureProblem};
 
 /// The lifetime of tokens that are signed here.
 const LIFETIME_SECONDS: i64 = 300;

@@ -3,9 +3,8 @@
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 
-use crate::SetupError;
 use crate::limits::SECRETS_MAX;
-use crate::setup::SecretProblem;
+use crate::setup::{SecretProblem, SetupError};
 
 /// The keys of all secrets, prepared once.
 pub(super) struct KeyedHashes {

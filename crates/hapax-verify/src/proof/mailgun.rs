@@ -5,14 +5,18 @@
 
 use aws_lc_rs::hmac::HMAC_SHA256;
 
-use super::coded::Code;
+use super::code::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::form::Form;
 use crate::identity::{Pointers, ValuePath};
-use crate::sign::{Delivery, Sign};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
 
 const PLACE: &str = "body:/signature";
 const TOLERANCE_SECONDS: u32 = 900;

@@ -14,15 +14,22 @@ use base64::engine::general_purpose::STANDARD;
 use account::Account;
 use crc32::crc32;
 
-use super::coded::Code;
+use super::code::Code;
 use super::key_url::{is_hex, is_host, plain_https};
 use super::keyed::each_secret;
 use super::public_key::{Hash, RsaKey, RsaSigningKey, fetched_certificate, rsa_pair, rsa_verifies};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::identity::{Origin, ValuePath};
-use crate::sign::{Delivery, SecretPair, Sign};
+use crate::keys::KeyRequest;
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::secret_pair::SecretPair;
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Encoding, KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem, Transmission};
+use crate::verification::Transmission;
 
 const SIGNATURE: &str = "paypal-transmission-sig";
 const TRANSMISSION_ID: &str = "paypal-transmission-id";

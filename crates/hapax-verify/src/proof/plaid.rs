@@ -16,16 +16,20 @@ use serde::Deserialize;
 
 use jwk::{Jwk, fresh_pair, public_jwk, read_jwk};
 
-use super::coded::Code;
+use super::code::Code;
 use super::jwt::{self, Compact, JwtAlgorithm};
 use super::key_url::is_hex;
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
+use crate::delivery::{Delivery, Sign};
 use crate::identity::{Origin, ValuePath};
-use crate::setup::SecretProblem;
-use crate::sign::{Delivery, SecretPair, Sign};
+use crate::keys::{KeyKind, KeyRequest, Question};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::secret_pair::SecretPair;
+use crate::setup::{SecretProblem, SetupError};
 use crate::trace::Trace;
-use crate::{KeyKind, KeyRequest, Options, Question, Rejection, Request, SetupError, SignatureProblem};
 
 const HEADER: &str = "plaid-verification";
 const TOLERANCE_SECONDS: u32 = 300;

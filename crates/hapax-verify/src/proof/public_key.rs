@@ -10,10 +10,11 @@ use aws_lc_rs::signature::{
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::certificate::{Certificate, pem_block};
-use crate::Rejection;
+use super::certificate::Certificate;
+use crate::pem::pem_block;
+use crate::rejection::Rejection;
+use crate::secret_pair::SecretPair;
 use crate::setup::SecretProblem;
-use crate::sign::SecretPair;
 
 /// The hash function of an RSA signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

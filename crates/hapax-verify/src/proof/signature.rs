@@ -9,22 +9,26 @@ mod candidates;
 mod content;
 mod headers;
 mod keys;
+mod signer;
 mod timestamp;
 
-pub(crate) use content::{Content, concatenate};
-pub(crate) use headers::sent_name;
-pub(crate) use keys::{hmac_algorithm, tag};
+pub(super) use headers::sent_name;
+pub use signer::Signer;
 
 use candidates::Candidates;
+use content::Content;
 use headers::first_present;
 use keys::VerifyingKey;
 
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
+use crate::delivery::{Delivery, Sign};
 use crate::identity::{Origin, Pointers, ValuePath};
-use crate::scheme::{NamedKeys, Part, TimestampPath, TimestampRule};
-use crate::sign::{Delivery, Sign, Signer};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::scheme::{NamedKeys, Part, Scheme, TimestampPath, TimestampRule};
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
 
 pub(crate) struct SignatureProof {
     scheme: Scheme,

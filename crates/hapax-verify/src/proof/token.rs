@@ -9,12 +9,13 @@ use serde::Deserialize;
 
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop};
+use crate::delivery::{Delivery, Sign};
 use crate::identity::ValuePath;
-use crate::request::query_value;
-use crate::setup::SecretProblem;
-use crate::sign::{Delivery, Sign};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::{Request, query_value};
+use crate::setup::{SecretProblem, SetupError};
 use crate::trace::Trace;
-use crate::{Options, Rejection, Request, SetupError, SignatureProblem};
 
 /// Where a token is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -12,15 +12,18 @@ use aws_lc_rs::hmac::{HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::coded::Code;
+use super::code::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, invalid, required_header};
+use crate::delivery::{Delivery, Sign};
+use crate::encoding::Encoding;
 use crate::identity::ValuePath;
 use crate::limits::FORM_FIELDS_MAX;
-use crate::request::query_value;
-use crate::sign::{Delivery, Sign};
+use crate::options::Options;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::{Headers, Request, query_value};
+use crate::setup::SetupError;
 use crate::trace::Trace;
-use crate::{Encoding, Headers, Options, Rejection, Request, SetupError, SignatureProblem};
 
 const SIGNATURE: &str = "x-twilio-signature";
 const BODY_HASH: &str = "bodySHA256";

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::of_provider;
 use crate::catalogue::Provider;
-use crate::identity::{Pointer, Pointers, has_content_type};
-use crate::{Headers, Split};
+use crate::identity::{Pointer, Pointers, Split, has_content_type};
+use crate::request::Headers;
 
 /// The body of a request that contains only this event, as the provider would send it.
 ///

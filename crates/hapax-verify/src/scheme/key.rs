@@ -7,7 +7,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::{KeyEncoding, KeyRule, SignatureKind, entities};
-use crate::proof::pem_block;
+use crate::pem::pem_block;
 use crate::setup::SecretProblem;
 
 /// Secrets are copied by hand and may lose their padding; signatures are not.
@@ -76,4 +76,9 @@ pub(crate) fn base64_secret(random: &[u8]) -> String {
 fn expected_prefixes(kinds: &[SignatureKind], prefix_of: fn(&KeyRule) -> Option<&str>) -> String {
     let prefixes: Vec<&str> = kinds.iter().filter_map(|kind| prefix_of(&kind.key)).collect();
     prefixes.join(" or ")
+}
+
+/// The prefix of the secret that signs: the private half of a key pair, or the shared secret.
+pub(crate) fn private_prefix(rule: &KeyRule) -> Option<&str> {
+    rule.private_prefix.as_deref().or(rule.prefix.as_deref())
 }

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::SetupError;
+use crate::request::header_name;
+use crate::setup::SetupError;
 
 /// A compiled template of signed content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,15 +143,6 @@ fn placeholder(name: &str) -> Result<Part, SetupError> {
             }),
         },
     }
-}
-
-/// A header name in lower case, or an error if HTTP does not allow it.
-pub(crate) fn header_name(text: &str) -> Result<String, SetupError> {
-    http::HeaderName::from_bytes(text.as_bytes())
-        .map(|name| name.as_str().to_owned())
-        .map_err(|_| SetupError::HeaderName {
-            name: text.to_owned(),
-        })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::NestedEvents;
 use crate::identity::pattern::Pattern;
 use crate::identity::{Pointer, Pointers};
-use crate::{FieldProblem, SetupError};
+use crate::setup::{FieldProblem, SetupError};
 
 /// What is read from the elements at one depth; the first is the body itself.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@ use std::ops::Range;
 use aws_lc_rs::digest::{Context, SHA256};
 
 use super::tree::{Level, Rule, Value};
-use crate::identity::Extracted;
-use crate::identity::split::{Item, KnownItem, elements, range_of};
+use crate::identity::extract::{Extracted, range_of};
+use crate::identity::item::{Item, KnownItem, elements};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX};
 use crate::verification::EventBody;
 

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::JwtAlgorithm;
-use crate::SignatureProblem;
+use crate::rejection::SignatureProblem;
 
 /// A parsed token; none of it is trusted yet.
 pub(in crate::proof) struct Compact<'a> {

@@ -9,8 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ALGORITHM_NAME, CERTIFICATE_URL, Claims, SIGNATURE};
+use crate::keys::{KeyKind, KeyRequest, Question};
+use crate::options::Options;
 use crate::proof::{Stop, invalid, required_header};
-use crate::{KeyKind, KeyRequest, Options, Question, Rejection, Request, SetupError, SignatureProblem};
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
+use crate::setup::SetupError;
 
 const CLIENT_ID: &str = "client_id";
 const CLIENT_SECRET: &str = "client_secret";

@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
+use crate::secret_pair::SecretPair;
 use crate::setup::SecretProblem;
-use crate::sign::SecretPair;
 
 const COORDINATE_BYTES: usize = 32;
 

@@ -6,7 +6,7 @@
 
 use super::content::Content;
 use super::timestamp::has_clear_border;
-use crate::SignatureProblem;
+use crate::rejection::SignatureProblem;
 use crate::scheme::{Part, Scheme};
 
 /// Refuses content whose parts could be split differently.

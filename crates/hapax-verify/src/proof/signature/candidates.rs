@@ -3,9 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::encoding::Encoding;
 use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
+use crate::rejection::SignatureProblem;
 use crate::scheme::{Algorithm, HeaderFormat, Scheme, SignatureKind};
-use crate::{Encoding, SignatureProblem};
 
 /// The longest signature of any supported algorithm: ECDSA on P-256 in DER.
 const SIGNATURE_BYTES_MAX: usize = 72;

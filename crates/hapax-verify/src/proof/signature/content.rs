@@ -1,21 +1,22 @@
 //! The signed content of one request: the template's parts, borrowed from the request and never joined.
 
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::{Headers, Request};
 use crate::scheme::{Part, Template};
-use crate::{Rejection, Request, SignatureProblem};
 
 /// The values of a template's placeholders in one request.
-pub(crate) struct Content<'a> {
-    pub(crate) template: &'a Template,
-    pub(crate) id: &'a [u8],
-    pub(crate) timestamp: Option<&'a [u8]>,
-    pub(crate) method: &'a str,
-    pub(crate) url: &'a str,
-    pub(crate) body: &'a [u8],
-    pub(crate) headers: &'a dyn crate::Headers,
+pub(super) struct Content<'a> {
+    pub(super) template: &'a Template,
+    pub(super) id: &'a [u8],
+    pub(super) timestamp: Option<&'a [u8]>,
+    pub(super) method: &'a str,
+    pub(super) url: &'a str,
+    pub(super) body: &'a [u8],
+    pub(super) headers: &'a dyn Headers,
 }
 
 /// Why the content cannot be assembled.
-pub(crate) enum ContentFault {
+pub(super) enum ContentFault {
     HeaderMissing(String),
     Problem(SignatureProblem),
 }
@@ -41,12 +42,12 @@ impl<'a> Content<'a> {
         Ok(content)
     }
 
-    pub(crate) fn timestamp(&self) -> Option<&'a [u8]> {
+    pub(super) fn timestamp(&self) -> Option<&'a [u8]> {
         self.timestamp
     }
 
     /// Passes each part to `sink`, in order.
-    pub(crate) fn for_each(&self, mut sink: impl FnMut(&[u8])) {
+    pub(super) fn for_each(&self, mut sink: impl FnMut(&[u8])) {
         for part in self.template.parts() {
             sink(self.value(part).unwrap_or_default());
         }
@@ -123,7 +124,7 @@ impl ContentFault {
 }
 
 /// The content in one piece, for algorithms that cannot process it part by part.
-pub(crate) fn concatenate(content: &Content<'_>) -> Vec<u8> {
+pub(super) fn concatenate(content: &Content<'_>) -> Vec<u8> {
     let mut joined = Vec::with_capacity(content.body.len() + 128);
     content.for_each(|part| joined.extend_from_slice(part));
     joined

@@ -3,8 +3,9 @@
 use super::candidates::{Candidates, Collected};
 use crate::limits::SIGNATURES_MAX;
 use crate::proof::invalid;
+use crate::rejection::{Rejection, SignatureProblem};
+use crate::request::Request;
 use crate::scheme::{HeadersRead, Scheme};
-use crate::{Rejection, Request, SignatureProblem};
 
 /// Suffix of a header name that is numbered from 1.
 const NUMBERED: &str = "-*";
@@ -55,7 +56,7 @@ pub(super) fn first_present<'a>(
 }
 
 /// The name under which a provider sends a header.
-pub(crate) fn sent_name(name: &str) -> String {
+pub(in crate::proof) fn sent_name(name: &str) -> String {
     match name.strip_suffix(NUMBERED) {
         Some(stem) => numbered(stem, 1),
         None => name.to_owned(),

@@ -7,10 +7,10 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, ED25519, ParsedPublicKey};
 use super::candidates::Candidates;
 use super::content::{Content, concatenate};
 use crate::limits::SECRETS_MAX;
+use crate::options::Options;
 use crate::proof::Setup;
 use crate::scheme::{Algorithm, KeyRule, Scheme, SignatureKind, derive, select};
-use crate::setup::SecretProblem;
-use crate::{Options, SetupError};
+use crate::setup::{SecretProblem, SetupError};
 
 /// A secret, prepared for verification.
 pub(super) struct VerifyingKey {
@@ -127,14 +127,14 @@ fn kinds_of(scheme: &Scheme, secret: &str) -> Result<Vec<usize>, SecretProblem> 
 }
 
 /// The HMAC of the content, part by part.
-pub(crate) fn tag(key: &hmac::Key, content: &Content<'_>) -> hmac::Tag {
+pub(super) fn tag(key: &hmac::Key, content: &Content<'_>) -> hmac::Tag {
     let mut state = hmac::Context::with_key(key);
     content.for_each(|part| state.update(part));
     state.sign()
 }
 
 /// The library's algorithm; `None` if it is not an HMAC.
-pub(crate) fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
+pub(super) fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
     match algorithm {
         Algorithm::HmacSha1 => Some(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
         Algorithm::HmacSha256 => Some(hmac::HMAC_SHA256),

@@ -3,8 +3,8 @@
 //! Deviations in both directions are refused. Several providers' own libraries refuse only old timestamps; a signature
 //! dated next year could then be replayed until next year.
 
-use crate::Rejection;
 use crate::proof::instant;
+use crate::rejection::Rejection;
 use crate::scheme::{TimestampRule, TimestampUnit};
 
 /// More digits than any time in milliseconds has before the year 33658.

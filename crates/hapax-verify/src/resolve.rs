@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use super::content::{ChangingValues, Content};
-use super::split::{Item, KnownItem, Splitter};
-use super::{Extracted, Field, IdRule, IdentityRule, Pointers, UNIDENTIFIED, ValuePath, text};
 use crate::form::Form;
+use crate::identity::{
+    ChangingValues, Content, Extracted, Field, IdRule, IdentityRule, Item, KnownItem, Pointer, Pointers,
+    Splitter, UNIDENTIFIED, ValuePath, text,
+};
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
-use crate::request::query_value;
+use crate::rejection::{IdProblem, Rejection};
+use crate::request::{Request, query_value};
+use crate::setup::SetupError;
 use crate::verification::{ContentHash, Envelope, EventBody, Identification};
-use crate::{IdProblem, Rejection, Request, SetupError};
 
 /// A compiled identity rule.
 #[derive(Debug)]
@@ -350,7 +352,7 @@ fn compile_path(
         ValuePath::RequestSha256 => CompiledPath::RequestSha256,
         ValuePath::Index => CompiledPath::Index,
         ValuePath::Present(keys) => {
-            let slot = |key: &String| Ok((key.clone(), own.add(&super::Pointer::of_key(key))?));
+            let slot = |key: &String| Ok((key.clone(), own.add(&Pointer::of_key(key))?));
             CompiledPath::Present(keys.iter().map(slot).collect::<Result<_, SetupError>>()?)
         }
         ValuePath::Text(text) => CompiledPath::Text(text.clone()),

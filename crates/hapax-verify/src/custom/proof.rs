@@ -1,8 +1,11 @@
 //! A source's own kind of proof, as configured in `hapax.toml`: a signature scheme, a token, or a signed token.
 
-use super::{BodyHashClaim, JwtAlgorithm, JwtRule, Proof, TokenPath, TokenRule};
-use crate::scheme::{KeyEncoding, header_name, tolerance_seconds};
-use crate::{CustomKind, CustomScheme, Encoding, Scheme, SetupError};
+use super::{CustomKind, CustomScheme, tolerance_seconds};
+use crate::encoding::Encoding;
+use crate::proof::{BodyHashClaim, JwtAlgorithm, JwtRule, Proof, TokenPath, TokenRule};
+use crate::request::header_name;
+use crate::scheme::{KeyEncoding, Scheme};
+use crate::setup::SetupError;
 
 const AUTHORIZATION: &str = "authorization";
 const BEARER: &str = "Bearer ";

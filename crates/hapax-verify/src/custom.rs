@@ -1,17 +1,21 @@
 //! A source's own scheme, as configured in `hapax.toml`: `verify = { scheme = "hmac-sha256", header = "x-signature", …
 //! }`.
 
+mod proof;
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::template::header_name;
-use super::{
-    Algorithm, Encoding, HeaderFormat, HeadersRead, KeyEncoding, KeyRule, Scheme, SignatureKind, Template,
+use crate::encoding::Encoding;
+use crate::limits::{TOLERANCE_SECONDS_DEFAULT, TOLERANCE_SECONDS_MAX};
+use crate::proof::JwtAlgorithm;
+use crate::request::header_name;
+use crate::scheme::{
+    Algorithm, HeaderFormat, HeadersRead, KeyEncoding, KeyRule, Scheme, SignatureKind, Template,
     TimestampPath, TimestampRule, TimestampUnit, comma,
 };
-use crate::limits::{TOLERANCE_SECONDS_DEFAULT, TOLERANCE_SECONDS_MAX};
-use crate::{JwtAlgorithm, SetupError};
+use crate::setup::SetupError;
 
 /// The `verify` table of a source without a preset: how its provider proves its identity. Each scheme uses some of the
 /// keys; a key that it does not use is refused.
@@ -111,7 +115,7 @@ impl CustomKind {
     }
 
     /// The name in the configuration.
-    pub(crate) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             CustomKind::HmacSha1 => "hmac-sha1",
             CustomKind::HmacSha256 => "hmac-sha256",
@@ -162,7 +166,7 @@ impl CustomKind {
 
 impl CustomScheme {
     /// Refuses a key that the scheme does not use: its author would expect an effect.
-    pub(crate) fn check_keys(&self) -> Result<(), SetupError> {
+    fn check_keys(&self) -> Result<(), SetupError> {
         let written = [
             ("header", self.header.is_some()),
             ("query", self.query.is_some()),
@@ -195,7 +199,7 @@ impl CustomScheme {
     }
 
     /// The error for a missing key.
-    pub(crate) fn missing(&self, key: &'static str, what: &'static str) -> SetupError {
+    fn missing(&self, key: &'static str, what: &'static str) -> SetupError {
         SetupError::VerifyKeyMissing {
             scheme: self.scheme.name(),
             key,
@@ -272,7 +276,7 @@ impl TryFrom<CustomScheme> for Scheme {
     }
 }
 
-pub(crate) fn tolerance_seconds(text: Option<&str>) -> Result<u32, SetupError> {
+fn tolerance_seconds(text: Option<&str>) -> Result<u32, SetupError> {
     let Some(text) = text else {
         return Ok(TOLERANCE_SECONDS_DEFAULT);
     };
