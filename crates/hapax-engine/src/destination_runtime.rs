@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::DestinationId;
 use hapax_core::store::Pause;
+use hapax_core::{DestinationId, Leased};
 use parking_lot::Mutex;
 
 use crate::breaker::{Breaker, Change, Gate};
+use crate::held_leases::Signals;
 use crate::rate::Bucket;
 use crate::routing::Destination;
-use crate::run::QueuedAttempt;
 use crate::slots::Slots;
 
 /// The run-time state of one destination.
@@ -52,6 +52,14 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.0.leases.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+/// A leased delivery held by this process.
+#[derive(Debug)]
+pub(crate) struct QueuedAttempt {
+    pub(crate) leased: Leased,
+    pub(crate) permit: Permit,
+    pub(crate) signals: Signals,
 }
 
 /// A permit for a delivery whose event is still being accepted, with its share of the rate. Both are returned unless it

@@ -1,4 +1,4 @@
-//! The assembled engine: its parts, limits and loops, and how it stops.
+//! The engine: its parts, its limits, and the state that its loops share.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -7,26 +7,24 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::store::{Error, Patience};
-use hapax_core::{Backend, Clock, DestinationId, EventIds, Owner, Random, SourceName, Timestamp};
+use hapax_core::store::Patience;
+use hapax_core::{Backend, Clock, EventIds, Owner, Random, SourceName, Timestamp};
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::accept::{Aliased, Waiting};
-use crate::alive::Owners;
-use crate::destination_runtime::DestinationRuntime;
-use crate::finish::Finished;
+use crate::finished::Finished;
 use crate::gather::Gather;
-use crate::heartbeat::HeldLeases;
+use crate::held_leases::HeldLeases;
 use crate::observe::{Notice, Observation, Observer};
+use crate::owners::Owners;
 use crate::pauses::Pauses;
-use crate::processed::Watchers;
-use crate::rate::Bucket;
-use crate::routing::{Route, Routing};
+use crate::plan::Plan;
+use crate::requests::{Aliased, Waiting};
 use crate::runtime::Runtime;
 use crate::seen::Seen;
 use crate::transport::Transport;
+use crate::watchers::Watchers;
 
 /// The engine's dependencies.
 #[derive(Clone)]
@@ -141,119 +139,17 @@ pub(crate) struct Inner {
     /// Ends the accept loop once queued requests are written, and the dispatch loop once its leased deliveries have
     /// started.
     pub(crate) shut_door: CancellationToken,
-    door: TaskTracker,
+    pub(crate) door: TaskTracker,
     /// Ends the other loops.
     pub(crate) stop: CancellationToken,
     /// Attempts in progress.
     pub(crate) attempts: TaskTracker,
     /// Deliveries released instead of finished.
     pub(crate) released: AtomicUsize,
-    loops: TaskTracker,
+    pub(crate) loops: TaskTracker,
 }
-
-/// The compiled routing that accept and dispatch look up.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) sources: HashMap<SourceName, Arc<Source>>,
-    pub(crate) destinations: HashMap<DestinationId, Arc<DestinationRuntime>>,
-}
-
-/// A source, with the run-time state of its destinations at hand.
-#[derive(Debug)]
-pub(crate) struct Source {
-    pub(crate) route: Route,
-    pub(crate) destinations: Vec<Arc<DestinationRuntime>>,
-    pub(crate) bucket: Option<Bucket>,
-}
-
-/// The result of a shutdown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShutdownReport {
-    /// Attempts that ended on their own.
-    pub finished: usize,
-    /// Attempts that were aborted and released, to be made again.
-    pub released: usize,
-}
-
-/// Lines the live tail buffers for a slow reader: two seconds at 2,000 events per second.
-const TAIL_LINES: usize = 4_096;
 
 impl Engine {
-    /// Starts the engine and its loops.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn start(parts: Parts, routing: Routing, limits: Limits) -> Result<Self, Error> {
-        let pauses = Pauses::new(parts.store.pauses().await?);
-        let (accept_queue, waiting) = mpsc::channel(limits.accept_queue);
-        let (alias_queue, aliased) = mpsc::channel(limits.accept_queue);
-        let (conflict_queue, undecided) = mpsc::channel(limits.conflict_queue);
-        let (finish_queue, finished) = mpsc::channel(limits.finish_queue);
-        let inner = Arc::new(Inner {
-            driver: Owner(parts.random.next_u64()),
-            owners: Owners::new(
-                parts.store.shards(),
-                limits.silent_max,
-                &*parts.random,
-                parts.clock.elapsed(),
-            ),
-            ids: EventIds::default(),
-            plan: ArcSwap::from_pointee(Plan::new(routing, &Plan::default(), &pauses)),
-            pauses,
-            indexes: ArcSwap::default(),
-            seen: Seen::new(limits.seen_entries, limits.seen_for),
-            gather: Gather::default(),
-            held_leases: HeldLeases::default(),
-            watchers: Watchers::default(),
-            accept_queue,
-            alias_queue,
-            finish_queue,
-            dispatch: Notify::new(),
-            replays: Notify::new(),
-            declare: Notify::new(),
-            tail: broadcast::channel(TAIL_LINES).0,
-            suspects: AtomicBool::new(false),
-            suspects_wait: AtomicBool::new(true),
-            stopping: AtomicBool::new(false),
-            shut_door: CancellationToken::new(),
-            door: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            attempts: TaskTracker::new(),
-            released: AtomicUsize::new(0),
-            loops: TaskTracker::new(),
-            parts,
-            limits,
-        });
-        // Before anything is leased: other replicas can only take over from owners they have heard of.
-        inner.report_alive().await;
-        inner.spawn_at_door(Inner::accept_loop(Arc::clone(&inner), waiting, conflict_queue));
-        inner.spawn_at_door(Inner::conflict_loop(Arc::clone(&inner), undecided));
-        inner.spawn_at_door(Inner::alias_loop(Arc::clone(&inner), aliased));
-        inner.spawn_at_door(Inner::dispatch_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::finish_loop(Arc::clone(&inner), finished));
-        inner.spawn_loop(Inner::heartbeat_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::alive_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::silence_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::rescue_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::pauses_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::flush_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::retain_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::replay_loop(Arc::clone(&inner)));
-        inner.spawn_loop(Inner::indexes_loop(Arc::clone(&inner)));
-        Ok(Self(inner))
-    }
-
-    /// Replaces the routing. Deliveries in progress end under the old one; deliveries for a removed destination stay in
-    /// the store until it returns.
-    pub fn reconfigure(&self, routing: Routing) {
-        let old = self.0.plan.load();
-        let plan = Plan::new(routing, &old, &self.0.pauses);
-        self.0.drop_indexes(&plan);
-        self.0.plan.store(Arc::new(plan));
-        self.0.dispatch.notify_one();
-        self.0.declare.notify_one();
-    }
-
     /// The clock that everything is written with.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.parts.clock
@@ -266,37 +162,6 @@ impl Engine {
     /// The live tail. Lossy: a reader that lags misses lines and is notified.
     pub fn tail(&self) -> broadcast::Receiver<Notice> {
         self.0.tail.subscribe()
-    }
-
-    /// Stops the engine: refuses new events, leases nothing more, lets running attempts end within `limit`, releases
-    /// the rest, and writes every outcome.
-    pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
-        let inner = &self.0;
-        inner.stopping.store(true, Ordering::SeqCst);
-        // Stop accepting first: deliveries that start with their accept, and those being leased, must be among the
-        // attempts waited for.
-        inner.shut_door.cancel();
-        inner.door.close();
-        inner.door.wait().await;
-        inner.attempts.close();
-        let (held, released_before) = (inner.held_leases.len(), inner.released.load(Ordering::Relaxed));
-        tokio::select! {
-            biased;
-            () = inner.attempts.wait() => {}
-            () = inner.parts.runtime.sleep(limit) => {
-                inner.held_leases.release(|_, _| true);
-                inner.attempts.wait().await;
-            }
-        }
-        let released = inner.released.load(Ordering::Relaxed) - released_before;
-        inner.stop.cancel();
-        inner.loops.close();
-        inner.loops.wait().await;
-        while inner.flush_gathered().await {}
-        ShutdownReport {
-            finished: held.saturating_sub(released),
-            released,
-        }
     }
 }
 
@@ -323,57 +188,12 @@ impl Inner {
     }
 
     /// Spawns a loop that brings deliveries in.
-    fn spawn_at_door(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn_at_door(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
         self.parts.runtime.spawn(Box::pin(self.door.track_future(body)));
     }
 
     /// Spawns a task that ends when the engine does.
     pub(crate) fn spawn_loop(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
         self.parts.runtime.spawn(Box::pin(self.loops.track_future(body)));
-    }
-
-    async fn flush_loop(self: Arc<Self>) {
-        while !self.rest(self.limits.flush_every).await {
-            self.flush_gathered().await;
-        }
-    }
-}
-
-impl Plan {
-    /// Compiles a routing. Destinations that existed before keep their permits, breaker and pause.
-    fn new(routing: Routing, old: &Self, pauses: &Pauses) -> Self {
-        let destinations: HashMap<_, _> = routing
-            .destinations
-            .into_iter()
-            .map(|(id, destination)| {
-                let runtime = if let Some(runtime) = old.destinations.get(&id) {
-                    runtime.reconfigure(destination);
-                    Arc::clone(runtime)
-                } else {
-                    Arc::new(DestinationRuntime::new(destination, pauses.of(&id)))
-                };
-                (id, runtime)
-            })
-            .collect();
-        let sources = routing
-            .sources
-            .into_iter()
-            .map(|(name, route)| {
-                let source = Source {
-                    destinations: route
-                        .deliver_to
-                        .iter()
-                        .filter_map(|id| destinations.get(id).cloned())
-                        .collect(),
-                    bucket: route.rate.map(Bucket::new),
-                    route,
-                };
-                (name, Arc::new(source))
-            })
-            .collect();
-        Self {
-            sources,
-            destinations,
-        }
     }
 }

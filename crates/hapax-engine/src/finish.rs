@@ -3,36 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use hapax_core::store::{Report, Written};
-use hapax_core::{AttemptOutcome, Leased};
+use hapax_core::AttemptOutcome;
+use hapax_core::store::Written;
 use tokio::sync::mpsc;
 
-use crate::destination_runtime::DestinationRuntime;
 use crate::engine::Inner;
+use crate::finished::Finished;
 use crate::observe::Observation;
 
 /// The pause before a failed write is retried.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
-
-/// An attempt that has ended and must be recorded.
-pub(crate) struct Finished {
-    report: Report,
-    runtime: Arc<DestinationRuntime>,
-    /// The delivery, without its body: this queue must not hold payloads.
-    leased: Leased,
-}
-
-impl Finished {
-    pub(crate) fn new(report: Report, mut leased: Leased, runtime: Arc<DestinationRuntime>) -> Self {
-        leased.event.body = Bytes::new();
-        Self {
-            report,
-            runtime,
-            leased,
-        }
-    }
-}
 
 impl Inner {
     pub(crate) async fn finish_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Finished>) {

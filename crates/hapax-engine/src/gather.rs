@@ -10,8 +10,6 @@ use hapax_core::store::{BodyNote, DuplicateNote, GAPS_MAX};
 use hapax_core::{Key, Timestamp};
 use parking_lot::Mutex;
 
-use crate::engine::Inner;
-use crate::observe::Observation;
 use crate::seen::KeyHasher;
 
 /// Ids whose duplicates are counted between flushes.
@@ -63,7 +61,8 @@ impl Gather {
         }
     }
 
-    fn take(&self) -> (Vec<DuplicateNote>, Vec<BodyNote>, u64) {
+    /// One bounded portion of the counts, and how many duplicates were not counted.
+    pub(crate) fn take(&self) -> (Vec<DuplicateNote>, Vec<BodyNote>, u64) {
         let mut gathered = self.0.lock();
         let keys: Vec<Key> = gathered.copies.keys().take(FLUSH_MAX).copied().collect();
         let copies = keys
@@ -73,35 +72,6 @@ impl Gather {
         let bodies_taken = gathered.bodies.len().min(FLUSH_MAX);
         let bodies = gathered.bodies.drain(..bodies_taken).collect();
         (copies, bodies, std::mem::take(&mut gathered.uncounted))
-    }
-}
-
-impl Inner {
-    /// Writes one bounded portion of the gathered counts. Returns whether there were any.
-    pub(crate) async fn flush_gathered(&self) -> bool {
-        let (copies, bodies, uncounted) = self.gather.take();
-        if uncounted > 0 {
-            self.observe(&Observation::DuplicatesUncounted { copies: uncounted });
-        }
-        let any = !copies.is_empty() || !bodies.is_empty();
-        let store = &self.parts.store;
-        if !copies.is_empty()
-            && let Err(error) = store.note_duplicates(copies).await
-        {
-            self.observe(&Observation::StoreFailed {
-                during: "counting duplicates",
-                error: &error,
-            });
-        }
-        if !bodies.is_empty()
-            && let Err(error) = store.note_bodies(bodies).await
-        {
-            self.observe(&Observation::StoreFailed {
-                during: "recording bodies",
-                error: &error,
-            });
-        }
-        any
     }
 }
 

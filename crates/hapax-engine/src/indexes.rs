@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use hapax_core::store::IndexedField;
 
-use crate::engine::{Inner, Plan};
+use crate::engine::Inner;
 use crate::observe::Observation;
+use crate::plan::Plan;
 
 impl Inner {
     /// Declares the routing's indexed fields, at the start and after each change. Failures are retried.

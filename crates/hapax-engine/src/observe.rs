@@ -8,7 +8,7 @@ use hapax_core::{
 };
 use serde::Serialize;
 
-use crate::accept::Accepted;
+use crate::incoming::Accepted;
 
 /// Receives observations. Implementations return immediately.
 pub trait Observer: Send + Sync + 'static {

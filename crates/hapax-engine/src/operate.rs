@@ -1,12 +1,14 @@
 //! Operate: operators' actions on a running engine. Every action is written to the audit trail.
 
+mod pause;
+
 use std::time::Duration;
 
 use hapax_core::store::{Actor, Disposal, Error, Forgotten, Pause};
 use hapax_core::{BodyHash, DestinationId, EventId, Identity};
 
-use crate::accept::{Accepted, IncomingEvent, Refusal};
 use crate::engine::Engine;
+use crate::incoming::{Accepted, IncomingEvent, Refusal};
 
 /// The current state of a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]

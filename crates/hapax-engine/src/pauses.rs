@@ -2,14 +2,10 @@
 //! them.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use hapax_core::DestinationId;
-use hapax_core::store::{Actor, Error, Pause};
+use hapax_core::store::Pause;
 use parking_lot::Mutex;
-
-use crate::engine::{Engine, Inner};
-use crate::observe::Observation;
 
 /// Every pause, including those of destinations that are not currently configured.
 #[derive(Debug, Default)]
@@ -34,11 +30,11 @@ impl Pauses {
         self.0.lock().by_destination.get(destination).cloned()
     }
 
-    fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.0.lock().changes
     }
 
-    fn set(&self, destination: &DestinationId, pause: Option<Pause>) {
+    pub(crate) fn set(&self, destination: &DestinationId, pause: Option<Pause>) {
         let mut known = self.0.lock();
         known.changes += 1;
         match pause {
@@ -48,7 +44,7 @@ impl Pauses {
     }
 
     /// Takes the store's pauses, unless something changed here since `changes`.
-    fn replace(&self, pauses: Vec<Pause>, changes: u64) {
+    pub(crate) fn replace(&self, pauses: Vec<Pause>, changes: u64) {
         let mut known = self.0.lock();
         if known.changes == changes {
             known.by_destination = by_destination(pauses);
@@ -61,80 +57,4 @@ fn by_destination(pauses: Vec<Pause>) -> HashMap<DestinationId, Pause> {
         .into_iter()
         .map(|pause| (pause.destination.clone(), pause))
         .collect()
-}
-
-impl Engine {
-    /// Stops attempts at a destination until it is resumed, on every replica. In-flight attempts finish.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn pause(
-        &self,
-        destination: DestinationId,
-        who: impl Into<Actor>,
-        why: &str,
-    ) -> Result<(), Error> {
-        let (inner, who) = (&self.0, who.into());
-        let pause = Pause {
-            destination: destination.clone(),
-            at: inner.parts.clock.now(),
-            by: who.name.clone(),
-            why: why.to_owned(),
-        };
-        inner.parts.store.pause(pause.clone()).await?;
-        inner.pauses.set(&destination, Some(pause));
-        inner.apply_pauses();
-        inner
-            .audit(&who, "pause", destination.to_string(), why.to_owned())
-            .await
-    }
-
-    /// Ends a pause. Returns whether there was one.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn resume(&self, destination: &DestinationId, who: impl Into<Actor>) -> Result<bool, Error> {
-        let inner = &self.0;
-        let was_paused = inner.parts.store.resume(destination).await?;
-        inner.pauses.set(destination, None);
-        inner.apply_pauses();
-        inner
-            .audit(&who.into(), "resume", destination.to_string(), String::new())
-            .await?;
-        Ok(was_paused)
-    }
-}
-
-impl Inner {
-    /// Picks up pauses and resumes from other replicas.
-    pub(crate) async fn pauses_loop(self: Arc<Self>) {
-        while !self.rest(self.limits.poll_every).await {
-            let changes = self.pauses.changes();
-            match self.parts.store.pauses().await {
-                Ok(pauses) => {
-                    self.pauses.replace(pauses, changes);
-                    self.apply_pauses();
-                }
-                Err(error) => self.observe(&Observation::StoreFailed {
-                    during: "reading pauses",
-                    error: &error,
-                }),
-            }
-        }
-    }
-
-    /// Applies the known pauses to every destination.
-    fn apply_pauses(&self) {
-        let mut resumed = false;
-        for (id, runtime) in &self.plan.load().destinations {
-            let pause = self.pauses.of(id);
-            if runtime.paused() != pause {
-                resumed |= pause.is_none();
-                runtime.set_pause(pause);
-            }
-        }
-        if resumed {
-            self.dispatch.notify_one();
-        }
-    }
 }

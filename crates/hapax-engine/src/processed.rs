@@ -2,16 +2,13 @@
 //! attempted an event, here or on another replica. A duplicate of an event that failed makes its next attempt due now.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{DeliveryView, Error};
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
 
-use crate::accept::Accepted;
 use crate::engine::{Engine, Inner};
+use crate::incoming::Accepted;
 
 /// The first check for deliveries that another replica may have finished; each further one waits twice as long.
 const LOOK_FIRST: Duration = Duration::from_millis(25);
@@ -27,45 +24,6 @@ pub enum Processed {
     InFlight,
     /// An attempt failed, or a delivery is dead.
     Failed,
-}
-
-/// Requests waiting for each event.
-#[derive(Debug, Default)]
-pub(crate) struct Watchers(Mutex<HashMap<EventId, Arc<Notify>>>);
-
-impl Watchers {
-    /// An attempt at this event was recorded.
-    pub(crate) fn finished(&self, event: EventId) {
-        if let Some(watcher) = self.0.lock().get(&event) {
-            watcher.notify_waiters();
-        }
-    }
-
-    fn watch(&self, event: EventId) -> Watch<'_> {
-        let notify = Arc::clone(self.0.lock().entry(event).or_default());
-        Watch {
-            watchers: self,
-            event,
-            notify,
-        }
-    }
-}
-
-/// One waiting request; the last one to leave removes the entry.
-struct Watch<'w> {
-    watchers: &'w Watchers,
-    event: EventId,
-    notify: Arc<Notify>,
-}
-
-impl Drop for Watch<'_> {
-    fn drop(&mut self) {
-        let mut watchers = self.watchers.0.lock();
-        // Two holders are left: the map and this one.
-        if Arc::strong_count(&self.notify) <= 2 {
-            watchers.remove(&self.event);
-        }
-    }
 }
 
 impl Engine {
@@ -128,7 +86,7 @@ impl Inner {
         let mut pause = LOOK_FIRST;
         loop {
             // Registered before the check, so that nothing that finishes after it is missed.
-            let finished = watch.notify.notified();
+            let finished = watch.finished();
             tokio::pin!(finished);
             finished.as_mut().enable();
             let how_far = judge(&self.deliveries(id).await?, baseline);

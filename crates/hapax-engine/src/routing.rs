@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hapax_core::{Backoff, DestinationId, Headers, OnDead, Scope, SourceName};
 
-use crate::Rate;
+use crate::rate::Rate;
 
 #[derive(Clone, Debug, Default)]
 pub struct Routing {

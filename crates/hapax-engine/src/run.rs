@@ -10,10 +10,10 @@ use hapax_core::store::Report;
 use hapax_core::{Attempt, AttemptOutcome, ErrorClass, Leased, Owner, Timestamp};
 
 use crate::breaker::Change;
-use crate::destination_runtime::{DestinationRuntime, Permit};
+use crate::destination_runtime::{DestinationRuntime, Permit, QueuedAttempt};
 use crate::engine::Inner;
-use crate::finish::Finished;
-use crate::heartbeat::Signals;
+use crate::finished::Finished;
+use crate::held_leases::Signals;
 use crate::observe::Observation;
 use crate::transport::{AttemptResult, Reply};
 
@@ -27,14 +27,6 @@ enum Ending {
     Answered(AttemptResult),
     LeaseLost,
     Released,
-}
-
-/// A leased delivery held by this process.
-#[derive(Debug)]
-pub(crate) struct QueuedAttempt {
-    leased: Leased,
-    permit: Permit,
-    signals: Signals,
 }
 
 /// How a delivery got its slot.

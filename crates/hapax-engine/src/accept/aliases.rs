@@ -11,25 +11,19 @@ use hapax_core::store::{Error, LedgerEntry};
 use hapax_core::{BodyHash, IdOrigin, Identity};
 use tokio::sync::mpsc;
 
-use super::IncomingEvent;
 use super::cached::is_same;
-use super::prepare::Keyed;
-use super::queue::{AnswerSender, Waiting, no_room, refusal};
-use crate::engine::{Inner, Source};
+use super::refuse::{no_room, refusal};
+use crate::engine::Inner;
+use crate::incoming::IncomingEvent;
 use crate::observe::Observation;
+use crate::plan::Source;
+use crate::requests::{Aliased, Keyed, Waiting};
 use crate::routing::OnConflict;
 
 /// Requests looked up concurrently. The limit leaves capacity in the store for accepts.
 const REQUESTS_MAX: usize = 16;
 /// Events of one request looked up concurrently.
 const EVENTS_MAX: usize = 4;
-
-/// A request that waits for the ledger lookup.
-pub(crate) struct Aliased {
-    pub(super) source: Arc<Source>,
-    pub(super) arrivals: Vec<Keyed>,
-    pub(super) answer: AnswerSender,
-}
 
 impl Source {
     /// Other identities under which the content of an arrival may be known.

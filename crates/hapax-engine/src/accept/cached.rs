@@ -3,12 +3,12 @@
 use std::iter;
 use std::time::Duration;
 
-use hapax_core::{BodyHash, ContentHash, Identity, Key};
+use hapax_core::{Identity, Key};
 
-use super::Accepted;
 use super::directed::is_target;
-use super::prepare::Keyed;
 use crate::engine::Inner;
+use crate::incoming::Accepted;
+use crate::requests::{Hashes, Keyed};
 use crate::seen::Known;
 
 impl Inner {
@@ -51,9 +51,6 @@ impl Inner {
         })
     }
 }
-
-/// The hashes of a body: of its raw bytes, and of the content that stays the same on a retry.
-pub(super) type Hashes<'a> = (BodyHash, Option<&'a ContentHash>);
 
 /// Whether a duplicate is known to be for the same target, if it names one. If this is false, the store decides.
 fn is_same_target(first: Hashes<'_>, copy: Hashes<'_>) -> bool {

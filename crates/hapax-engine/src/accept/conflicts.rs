@@ -4,25 +4,18 @@
 
 use std::sync::Arc;
 
-use hapax_core::store::{Claim, ConflictRecorded, ConflictingBody, Error, LedgerEntry};
-use hapax_core::{ContentHash, NewEvent};
+use hapax_core::ContentHash;
+use hapax_core::store::{Claim, ConflictRecorded, ConflictingBody, Error};
 use tokio::sync::mpsc;
 
 use super::cached::is_same;
-use super::prepare::Prepared;
-use super::queue::{AnswerSender, refusal};
-use super::settle::{Came, Settled};
-use super::{Accepted, RETRY_AFTER, Refusal, Untaken};
-use crate::engine::{Inner, Source};
+use super::refuse::{RETRY_AFTER, refusal};
+use super::settle::{Came, Contested, Settled};
+use crate::engine::Inner;
+use crate::incoming::{Accepted, Refusal, Untaken};
 use crate::observe::Observation;
+use crate::requests::{AnswerSender, Prepared};
 use crate::routing::OnConflict;
-
-/// An event with a known id, and the ledger's entry for the first event.
-pub(super) struct Contested {
-    pub(super) event: NewEvent,
-    pub(super) entry: LedgerEntry,
-    pub(super) source: Arc<Source>,
-}
 
 /// A request that cannot be answered until the store has been asked about some of its events.
 pub(crate) struct Undecided {

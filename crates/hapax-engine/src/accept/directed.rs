@@ -6,8 +6,9 @@
 use hapax_core::store::{Error, LedgerEntry};
 use hapax_core::{BodyHash, ContentHash, DestinationId, EVENT_ID_BYTES_MAX, Headers};
 
-use super::{Accepted, IncomingEvent, RETRY_AFTER, Refusal, Untaken};
+use super::refuse::RETRY_AFTER;
 use crate::engine::{Engine, Inner};
+use crate::incoming::{Accepted, IncomingEvent, Refusal, Untaken};
 
 /// The event header that names an address at the destination, for a destination with several addresses.
 pub const ADDRESS_HEADER: &str = "hapax-outbox-target";

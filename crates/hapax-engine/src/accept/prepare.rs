@@ -5,36 +5,14 @@ use std::time::Duration;
 
 use hapax_core::delivery::HandOver;
 use hapax_core::store::IndexedValue;
-use hapax_core::{BodyHash, EventId, Identity, Key, Lane, NewDelivery, NewEvent, is_set_aside};
+use hapax_core::{BodyHash, Identity, Lane, NewDelivery, NewEvent, is_set_aside};
 
-use super::cached::Hashes;
-use super::{Accepted, IncomingEvent};
 use crate::destination_runtime::{DestinationRuntime, Reserved};
-use crate::engine::{Inner, Source};
+use crate::engine::Inner;
+use crate::incoming::IncomingEvent;
+use crate::plan::Source;
+use crate::requests::{Keyed, Prepared};
 use crate::routing::SameBody;
-
-/// An arrival with its key and hash, each computed once.
-pub(crate) struct Keyed {
-    pub(super) incoming: IncomingEvent,
-    pub(super) identity: Identity,
-    pub(super) key: Key,
-    pub(super) raw_hash: BodyHash,
-    /// Other identities under which its content may be known.
-    pub(super) aliases: Vec<Identity>,
-}
-
-impl Keyed {
-    pub(super) fn hashes(&self) -> Hashes<'_> {
-        (self.raw_hash, self.incoming.content_hash.as_ref())
-    }
-}
-
-/// An event to be written, with permits for the deliveries that start immediately.
-pub(crate) struct Prepared {
-    pub(super) event: NewEvent,
-    pub(super) source: Arc<Source>,
-    pub(super) permits: Vec<Option<Reserved>>,
-}
 
 /// A delivery to create, and the permit to start it immediately.
 type Planned = (NewDelivery, Option<Reserved>);
@@ -162,18 +140,6 @@ impl Inner {
                 ..event
             },
             source,
-        }
-    }
-}
-
-impl Prepared {
-    /// The answer for a new event.
-    pub(super) fn new_as(&self, id: EventId) -> Accepted {
-        let event_id = self.event.identity.event_id.clone();
-        if self.event.deliveries.is_empty() && is_set_aside(&event_id) {
-            Accepted::Quarantined { id, event_id }
-        } else {
-            Accepted::New { id, event_id }
         }
     }
 }

@@ -5,22 +5,14 @@ use std::time::Duration;
 
 use hapax_core::NewEvent;
 use hapax_core::store::{AcceptRequest, Claim, Error};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc};
 
 use super::conflicts::Undecided;
-use super::prepare::Prepared;
-use super::{Accepted, RETRY_AFTER, Refusal, Untaken};
+use super::refuse::{no_room, refusal};
 use crate::engine::Inner;
+use crate::incoming::Refusal;
 use crate::observe::Observation;
-
-/// Where the answer to a request goes.
-pub(super) type AnswerSender = oneshot::Sender<Result<Vec<Accepted>, Untaken>>;
-
-/// A request in the queue.
-pub(crate) struct Waiting {
-    pub(super) events: Vec<Prepared>,
-    pub(super) answer: AnswerSender,
-}
+use crate::requests::Waiting;
 
 /// The store's results for several requests.
 pub(super) struct Claimed {
@@ -134,36 +126,5 @@ impl Inner {
             asked,
             epoch,
         }
-    }
-}
-
-/// Why a queue refuses a request.
-pub(super) fn no_room<T>(error: &mpsc::error::TrySendError<T>) -> Refusal {
-    match error {
-        mpsc::error::TrySendError::Full(_) => Refusal::Overloaded {
-            retry_after: RETRY_AFTER,
-        },
-        mpsc::error::TrySendError::Closed(_) => Refusal::ShuttingDown {
-            retry_after: RETRY_AFTER,
-        },
-    }
-}
-
-pub(super) fn refusal(error: &Error) -> Refusal {
-    match error {
-        Error::Overloaded => Refusal::Overloaded {
-            retry_after: RETRY_AFTER,
-        },
-        Error::Unavailable { .. } | Error::Damaged { .. } => Refusal::Unavailable {
-            retry_after: RETRY_AFTER,
-            message: error.to_string(),
-        },
-        Error::Unsupported { .. } => Refusal::Unsupported {
-            retry_after: RETRY_AFTER,
-            message: error.to_string(),
-        },
-        Error::Rejected { message } => Refusal::Rejected {
-            message: message.clone(),
-        },
     }
 }

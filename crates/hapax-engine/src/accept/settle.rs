@@ -7,14 +7,14 @@ use std::time::Duration;
 use hapax_core::store::{BodyNote, Claim, Handed, LedgerEntry};
 use hapax_core::{BodyHash, Generation, Headers, Leased, NewEvent, SourceName, StoredEvent, Timestamp};
 
-use super::Accepted;
 use super::cached::is_same;
-use super::conflicts::Contested;
 use super::directed::{Target, compare_targets};
-use super::prepare::{Keyed, Prepared};
 use crate::destination_runtime::Reserved;
 use crate::engine::Inner;
+use crate::incoming::Accepted;
 use crate::observe::{Notice, Observation};
+use crate::plan::Source;
+use crate::requests::{Keyed, Prepared};
 
 /// The details of an arrival that are reported, whatever the result.
 pub(super) struct Came {
@@ -32,6 +32,13 @@ pub(super) enum Settled {
     OtherTarget,
     /// Its id is known, and it is not known to be a duplicate.
     Contested(Box<Contested>),
+}
+
+/// An event with a known id, and the ledger's entry for the first event.
+pub(super) struct Contested {
+    pub(super) event: NewEvent,
+    pub(super) entry: LedgerEntry,
+    pub(super) source: Arc<Source>,
 }
 
 impl Came {
