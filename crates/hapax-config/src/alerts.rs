@@ -331,10 +331,7 @@ fn read_receiver(section: &mut Section<'_, '_, '_>) -> Option<Receiver> {
     let command = section.texts(&COMMAND);
     let env = command_env::read(section);
     let timeout = section.get(&TIMEOUT);
-    if !section.has(&KIND) {
-        section.missing(&KIND, "write kind = \"slack\", \"webhook\" or \"command\"");
-    }
-    let kind = section.find(&KIND)?;
+    let kind = section.required_word(&KIND)?;
     section.refuse_others("a receiver", kind.as_str());
     let kind = match kind {
         ReceiverName::Slack => ReceiverKind::Slack {

@@ -166,10 +166,7 @@ impl KindName {
 }
 
 pub(super) fn read(name: &str, section: &mut Section<'_, '_, '_>) -> Option<Destination> {
-    if !section.has(&KIND) {
-        section.missing(&KIND, "write kind = \"http\", \"command\" or \"sql\"");
-    }
-    let kind_name = section.find(&KIND);
+    let kind_name = section.required_word(&KIND);
     let kind = read_kind(section, kind_name);
     let events = read_events(section);
     let timeout = section.get(&TIMEOUT);

@@ -15,7 +15,7 @@ use toml::{Spanned, Value};
 use super::nearest::suggestion;
 use super::problem::ConfigLocation;
 use super::report::Report;
-use super::setting::{AnyKey, FromToml, Key, Setting, Table, article};
+use super::setting::{AnyKey, FromToml, Key, Setting, Table, Word, article};
 use super::show::ShownTable;
 
 /// Removed keys: the table, the key, and the replacement.
@@ -140,6 +140,23 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
             &self.path,
             format_args!("`{}` is missing; {message}", key.as_ref()),
         );
+    }
+
+    /// The word under a required key, such as the kind of a table. Reports that it is missing, with the words to
+    /// choose from.
+    pub(super) fn required_word<T: Word>(&mut self, key: &'static Key<T>) -> Option<T> {
+        if !self.has(key) {
+            let mut words = T::words()
+                .into_iter()
+                .map(|word| format!("\"{word}\""))
+                .collect::<Vec<_>>();
+            let last = words.pop().unwrap_or_default();
+            self.missing(
+                key,
+                format_args!("write {} = {} or {last}", key.name(), words.join(", ")),
+            );
+        }
+        self.find(key)
     }
 
     pub(super) fn has(&self, key: impl AsRef<str>) -> bool {

@@ -551,17 +551,29 @@ impl Setting for toml::Table {
     }
 }
 
+/// A setting that is one of a few words.
+pub(super) trait Word: FromToml {
+    /// Every word, in the order of the reference.
+    fn words() -> Vec<&'static str>;
+}
+
 /// Makes settings of an enum with a method `as_str`: one word for each variant.
 macro_rules! words {
     ($type:ty { $($variant:ident),+ $(,)? }) => {
+        impl $crate::setting::Word for $type {
+            fn words() -> Vec<&'static str> {
+                vec![$(Self::$variant.as_str()),+]
+            }
+        }
+
         impl $crate::setting::Setting for $type {
             const TYPE: &'static str = "text";
 
             fn from_text(text: &str, key: &$crate::setting::Facts) -> Result<Self, String> {
-                let variants = [$(Self::$variant),+];
-                let words = variants.map(Self::as_str);
-                let found = variants.into_iter().find(|variant| variant.as_str() == text);
-                found.ok_or_else(|| $crate::setting::not_one_of(text, &words, key.name))
+                let found = [$(Self::$variant),+].into_iter().find(|variant| variant.as_str() == text);
+                found.ok_or_else(|| {
+                    $crate::setting::not_one_of(text, &<Self as $crate::setting::Word>::words(), key.name)
+                })
             }
 
             fn to_toml(&self) -> toml::Value {
@@ -569,7 +581,7 @@ macro_rules! words {
             }
 
             fn kind(_key: &$crate::setting::Facts) -> String {
-                format!("`{}`", [$(Self::$variant.as_str()),+].join("`, `"))
+                format!("`{}`", <Self as $crate::setting::Word>::words().join("`, `"))
             }
         }
 
