@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use super::access::Access;
 use super::state::{DestinationSettings, Settings, SourceFacts};
 use hapax_api::views::SourceView;
-use hapax_config::{Config, Destination, Kind, Outbox, Source, shown_url};
+use hapax_config::{Config, Destination, Outbox, Source};
 use hapax_config::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION};
 use hapax_delivery::outbox::full_name;
 
@@ -132,16 +132,10 @@ fn outbox_destination(outbox: &Outbox) -> DestinationSettings {
 }
 
 fn destination(destination: &Destination) -> DestinationSettings {
-    let (kind, target) = match &destination.kind {
-        Kind::Http { url, .. } => ("http", shown_url(url)),
-        // Arguments can be secrets; the program is not.
-        Kind::Command { argv, .. } => ("command", argv.first().cloned().unwrap_or_default()),
-        Kind::Sql(sql) => ("sql", sql.url.to_string()),
-    };
     DestinationSettings {
         name: destination.name.clone(),
         id: destination.id.clone(),
-        kind: kind.to_owned(),
-        target,
+        kind: destination.kind.as_str().to_owned(),
+        target: destination.kind.target(),
     }
 }

@@ -161,7 +161,7 @@ pub struct DestinationSettings {
     pub name: String,
     /// The stable id.
     pub id: DestinationId,
-    /// `http`, `command` or `sql`.
+    /// The kind as written in the configuration.
     pub kind: String,
     /// The target it delivers to, without credentials.
     pub target: String,

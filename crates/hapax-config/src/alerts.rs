@@ -9,7 +9,7 @@ use toml::de::DeValue;
 
 use super::attempts::{self, check_signing_secret};
 use super::command_env::{self, CommandEnv, ENV};
-use super::destination::argv;
+use super::destination::command::argv;
 use super::http_url::http_url;
 use super::section::{Section, join};
 use super::setting::{Facts, FromToml, Key, Setting, Share, Table, words};

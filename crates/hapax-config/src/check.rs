@@ -1,19 +1,12 @@
 //! Checks that involve several tables.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use super::command_env;
 use super::nearest::suggestion;
-use super::outbox::OUTBOX_LEDGER_WINDOW;
 use super::report::Report;
-use super::{Config, Kind, SqlUrl, StoreUrl};
-use hapax_api::duration::format_duration;
+use super::{Config, ReceiverKind, StoreUrl};
 use hapax_api::size::format_size;
-
-/// How much longer than the ledger an inbox must remember, at least. A replay at the end of the window may wait this
-/// long.
-const LATE_REPLAY: Duration = Duration::from_secs(86_400);
 
 /// Reports settings that contradict each other. `declared` holds the names of all destinations, including those with
 /// problems.
@@ -22,12 +15,12 @@ pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Rep
     routes(config, declared, report);
     destination_ids(config, report);
     shared_scopes(config, report);
-    inboxes(config, report);
+    kinds(config, report);
     only_on_redis(config, report);
     never_on_a_cluster(config, report);
     handed_over(config, report);
     leftovers(config, report);
-    command_env::check(config, report);
+    receivers(config, report);
 }
 
 /// A body that exceeds the memory limits could never be delivered.
@@ -161,39 +154,17 @@ fn shared_scopes(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// An inbox that forgets an event before a late replay has run would let it take effect twice.
-fn inboxes(config: &Config, report: &mut Report<'_>) {
+/// What each kind of destination checks.
+fn kinds(config: &Config, report: &mut Report<'_>) {
     for (name, destination) in &config.destinations {
-        let Kind::Sql(sql) = &destination.kind else {
-            continue;
-        };
-        if let (SqlUrl::Sqlite(target), StoreUrl::Sqlite(store)) = (&sql.url, &config.store.url)
-            && target == store
-        {
-            report.problem(
-                &format!("destinations.{name}.url"),
-                "this is the store's own file, which no other connection may write to; use a separate file for the \
-                 application",
-            );
-        }
-        let sources = config.sources.values();
-        let windows = sources
-            .filter(|source| source.deliver_to.contains(name))
-            .map(|source| source.ledger_window)
-            // An outbox row may name any destination.
-            .chain(config.outboxes.values().map(|_| OUTBOX_LEDGER_WINDOW));
-        let least = windows.max().map(|window| (window, window + LATE_REPLAY));
-        if let Some((window, least)) = least.filter(|(_, least)| *least > sql.inbox_retention) {
-            report.problem(
-                &format!("destinations.{name}.inbox_retention"),
-                format_args!(
-                    "the inbox would forget after {}, but an event may be replayed until the ledger forgets it, after \
-                     {}, and then be queued for some time: it would take effect again; set it to at least {}",
-                    format_duration(sql.inbox_retention),
-                    format_duration(window),
-                    format_duration(least)
-                ),
-            );
+        destination.kind.check(name, config, report);
+    }
+}
+
+fn receivers(config: &Config, report: &mut Report<'_>) {
+    for (name, receiver) in &config.alerts.receivers {
+        if let ReceiverKind::Command { env, .. } = &receiver.kind {
+            command_env::check(&format!("alerts.receivers.{name}"), env, report);
         }
     }
 }

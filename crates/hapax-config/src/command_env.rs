@@ -9,7 +9,6 @@ use super::environment::{Environment, NoVariable};
 use super::report::Report;
 use super::section::Section;
 use super::setting::Key;
-use super::{Config, Kind, ReceiverKind};
 
 /// By default, what programs need to find other programs and to use this machine's locale and time zone.
 pub(super) static ENV: Key<Vec<String>> = Key::with_default(
@@ -98,39 +97,22 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reports commands that would inherit one of this configuration's secrets.
-pub(super) fn check(config: &Config, report: &mut Report<'_>) {
+/// Reports variables of a command that hold secrets of this configuration. `path` is the command's table.
+pub(super) fn check(path: &str, env: &CommandEnv, report: &mut Report<'_>) {
     let secrets: BTreeSet<String> = report.origins.secret_variables().map(ToOwned::to_owned).collect();
-    let destinations = config
-        .destinations
+    for (index, name) in env
+        .names
         .iter()
-        .filter_map(|(name, one)| match &one.kind {
-            Kind::Command { env, .. } => Some((format!("destinations.{name}"), env)),
-            Kind::Http { .. } | Kind::Sql(_) => None,
-        });
-    let receivers = config
-        .alerts
-        .receivers
-        .iter()
-        .filter_map(|(name, one)| match &one.kind {
-            ReceiverKind::Command { env, .. } => Some((format!("alerts.receivers.{name}"), env)),
-            ReceiverKind::Slack { .. } | ReceiverKind::Webhook { .. } => None,
-        });
-    for (path, env) in destinations.chain(receivers) {
-        for (index, name) in env
-            .names
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| secrets.contains(*name))
-        {
-            report.problem(
-                &format!("{path}.env.{index}"),
-                format_args!(
-                    "{name} is a secret of Hapax: this file reads it as \"env:{name}\"; set a separate variable for \
-                     the command"
-                ),
-            );
-        }
+        .enumerate()
+        .filter(|(_, name)| secrets.contains(*name))
+    {
+        report.problem(
+            &format!("{path}.env.{index}"),
+            format_args!(
+                "{name} is a secret of Hapax: this file reads it as \"env:{name}\"; set a separate variable for the \
+                 command"
+            ),
+        );
     }
 }
 
@@ -156,11 +138,11 @@ mod tests {
         let environment = Environment::with(VARIABLES);
         let config =
             parse(&text, Path::new("hapax.toml"), &environment, &[]).map_err(|error| error.to_string())?;
-        let Kind::Command { env, .. } = &config.destinations["script"].kind else {
+        let Kind::Command(command) = &config.destinations["script"].kind else {
             return Err("no command".to_owned());
         };
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        Ok(env.iter().map(owned).collect())
+        Ok(command.env.iter().map(owned).collect())
     }
 
     fn pair(name: &str, value: &str) -> (String, String) {

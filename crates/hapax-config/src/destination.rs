@@ -1,4 +1,8 @@
-//! `[destinations.NAME]`.
+//! `[destinations.NAME]`: the keys that every kind has, and the register of kinds. Each kind has its own file.
+
+pub mod command;
+pub mod http;
+pub mod sql;
 
 use std::time::Duration;
 
@@ -6,18 +10,19 @@ use hapax_core::{Backoff, DestinationId, OnDead, Secret};
 use hapax_verify::Field;
 use hapax_verify::identity::ValuePath;
 
-use super::attempts::{
-    self, ATTEMPT_BACKOFF, KeyForm, MAX_ATTEMPTS, ON_DEAD, TIMEOUT, check_signing_secret, read_backoff,
-};
-use super::command_env::{self, CommandEnv, ENV};
+use super::Config;
+use super::attempts::{self, ATTEMPT_BACKOFF, MAX_ATTEMPTS, ON_DEAD, TIMEOUT, read_backoff};
 use super::events::{EventPattern, Events};
-use super::http_url::{http_url, shown_url};
 use super::name::parse_name;
 use super::rate::Rate;
+use super::report::Report;
 use super::section::Section;
 use super::setting::{Key, Table, words};
-use super::sql::{self, CONNECTIONS, INBOX_RETENTION, PARAMS, STATEMENTS, Sql};
+use command::Command;
 use hapax_api::duration::format_duration;
+use http::Http;
+pub(super) use sql::PARAM;
+use sql::Sql;
 
 static KIND: Key<KindName> = Key::required("kind", "What it is: a URL, a program or a database.");
 
@@ -29,15 +34,6 @@ static URL: Key<Secret> = Key::required(
 .only(&["http", "sql"])
 .local();
 
-static COMMAND: Key<Vec<String>> = Key::required(
-    "command",
-    "The program and its arguments; no shell. The body is on stdin, exit 0 means done.",
-)
-.only(&["command"])
-.local();
-
-static SIGNING_SECRET: Key<Secret> = attempts::SIGNING_SECRET.only(&["http"]);
-static IDEMPOTENCY_KEY: Key<KeyForm> = attempts::IDEMPOTENCY_KEY.only(&["http"]);
 /// Events of a `sql` destination share transactions: the more are in progress, the fewer commits are needed.
 static CONCURRENCY: Key<u32> = attempts::CONCURRENCY.but_in("sql", "128");
 
@@ -75,14 +71,14 @@ pub static DESTINATION: Table = Table {
     keys: &[
         &KIND,
         &URL,
-        &SIGNING_SECRET,
-        &IDEMPOTENCY_KEY,
-        &COMMAND,
-        &ENV,
-        &STATEMENTS,
-        &PARAMS,
-        &CONNECTIONS,
-        &INBOX_RETENTION,
+        &http::SIGNING_SECRET,
+        &http::IDEMPOTENCY_KEY,
+        &command::COMMAND,
+        &command::ENV,
+        &sql::STATEMENTS,
+        &sql::PARAMS,
+        &sql::CONNECTIONS,
+        &sql::INBOX_RETENTION,
         &EVENTS,
         &TIMEOUT,
         &CONCURRENCY,
@@ -96,7 +92,7 @@ pub static DESTINATION: Table = Table {
     ],
 };
 
-/// The most patterns in `events`, and the most arguments in `command`.
+/// The most patterns in `events`.
 const LIST_MAX: usize = 256;
 
 #[derive(Clone, Debug)]
@@ -125,24 +121,11 @@ pub struct Destination {
     pub lease: Duration,
 }
 
-/// The kind of a destination.
+/// The kind of a destination, with its settings.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// A URL that receives a request.
-    Http {
-        url: http::Uri,
-        /// Signs the request as in Standard Webhooks.
-        secret: Option<Secret>,
-        key_form: KeyForm,
-    },
-    /// A program that is run.
-    Command {
-        /// The program and its arguments; at least one element.
-        argv: Vec<String>,
-        /// The environment variables passed to it.
-        env: CommandEnv,
-    },
-    /// SQL statements that are run in a transaction.
+    Http(Http),
+    Command(Command),
     Sql(Box<Sql>),
 }
 
@@ -162,6 +145,41 @@ impl KindName {
             Self::Command => "command",
             Self::Sql => "sql",
         }
+    }
+}
+
+/// What every kind says about its settings.
+trait KindSettings {
+    fn name(&self) -> KindName;
+
+    /// Where it delivers to, for people; without credentials.
+    fn target(&self) -> String;
+
+    /// Reports what contradicts other tables. `name` is the destination's.
+    fn check(&self, _name: &str, _config: &Config, _report: &mut Report<'_>) {}
+}
+
+impl Kind {
+    fn settings(&self) -> &dyn KindSettings {
+        match self {
+            Self::Http(http) => http,
+            Self::Command(command) => command,
+            Self::Sql(sql) => &**sql,
+        }
+    }
+
+    /// The kind as written in the file.
+    pub fn as_str(&self) -> &'static str {
+        self.settings().name().as_str()
+    }
+
+    /// Where it delivers to, for people; without credentials.
+    pub fn target(&self) -> String {
+        self.settings().target()
+    }
+
+    pub(super) fn check(&self, name: &str, config: &Config, report: &mut Report<'_>) {
+        self.settings().check(name, config, report);
     }
 }
 
@@ -212,80 +230,16 @@ pub(super) fn read(name: &str, section: &mut Section<'_, '_, '_>) -> Option<Dest
 fn read_kind(section: &mut Section<'_, '_, '_>, kind: Option<KindName>) -> Option<Kind> {
     // All keys are read for every kind, so that a mistake in any of them is reported now.
     let url = section.reference(&URL);
-    let secret = section.secret(&SIGNING_SECRET);
-    let key_form = section.get(&IDEMPOTENCY_KEY);
-    let command = section.texts(&COMMAND);
-    let env = command_env::read(section);
+    let http = http::Keys::read(section);
+    let command = command::Keys::read(section);
     let sql = sql::Keys::read(section);
     let kind = kind?;
     section.refuse_others("a destination", kind.as_str());
     match kind {
-        KindName::Http => read_http(section, url, secret, key_form),
-        KindName::Command => read_command(section, command, env),
-        KindName::Sql => sql.mean(section, &URL, url).map(|sql| Kind::Sql(Box::new(sql))),
+        KindName::Http => http.mean(section, url).map(Kind::Http),
+        KindName::Command => command.mean(section).map(Kind::Command),
+        KindName::Sql => sql.mean(section, url).map(Box::new).map(Kind::Sql),
     }
-}
-
-fn read_http(
-    section: &mut Section<'_, '_, '_>,
-    url: Option<Secret>,
-    secret: Option<Secret>,
-    key_form: KeyForm,
-) -> Option<Kind> {
-    if !section.has(&URL) {
-        section.missing(
-            &URL,
-            "an http destination needs it, such as \"http://127.0.0.1:3000/webhooks\"",
-        );
-    }
-    check_signing_secret(section, secret.as_ref());
-    let url = http_url(url?.expose())
-        .map_err(|error| section.problem(&URL, error))
-        .ok()?;
-    section.show(&URL, shown_url(&url));
-    Some(Kind::Http {
-        url,
-        secret,
-        key_form,
-    })
-}
-
-fn read_command(
-    section: &mut Section<'_, '_, '_>,
-    command: Option<Vec<(String, String)>>,
-    env: CommandEnv,
-) -> Option<Kind> {
-    if !section.has(&COMMAND) {
-        section.missing(
-            &COMMAND,
-            "a command destination needs it, such as [\"./on-event.sh\"]",
-        );
-    }
-    let argv = argv(section, &COMMAND, command)?;
-    Some(Kind::Command { argv, env })
-}
-
-/// A program and its arguments.
-pub(super) fn argv(
-    section: &mut Section<'_, '_, '_>,
-    key: &'static Key<Vec<String>>,
-    command: Option<Vec<(String, String)>>,
-) -> Option<Vec<String>> {
-    let argv: Vec<String> = command?.into_iter().map(|(_, argument)| argument).collect();
-    let usable = argv.first().is_some_and(|program| !program.is_empty())
-        && argv.len() <= LIST_MAX
-        && !argv.iter().any(|argument| argument.contains('\0'));
-    if !usable {
-        section.problem(
-            key,
-            format_args!(
-                "expected a program and at most {} arguments, such as [\"./on-event.sh\"]",
-                LIST_MAX - 1
-            ),
-        );
-        return None;
-    }
-    Some(argv)
 }
 
 fn read_events(section: &mut Section<'_, '_, '_>) -> Events {
@@ -347,4 +301,25 @@ fn read_on_dead(section: &mut Section<'_, '_, '_>) -> OnDead {
         );
     }
     on_dead
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::problems;
+
+    #[test]
+    fn a_missing_or_unknown_kind_is_answered_with_every_kind() {
+        assert_eq!(
+            problems("[destinations.app]\nurl = \"http://127.0.0.1/\"\n"),
+            [
+                "hapax.toml:1:15: destinations.app: `kind` is missing; write kind = \"http\", \"command\" or \"sql\""
+            ]
+        );
+        assert_eq!(
+            problems("[destinations.app]\nkind = \"htpp\"\n"),
+            [
+                "hapax.toml:2:1: destinations.app.kind: \"htpp\" is not one of \"http\", \"command\", \"sql\"; did you mean `http`?"
+            ]
+        );
+    }
 }

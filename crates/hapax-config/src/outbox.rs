@@ -10,7 +10,7 @@ use super::attempts::{
 };
 use super::section::Section;
 use super::setting::{Key, Table};
-use super::sql::{SqlUrl, read_url};
+use super::sql_url::{self, SqlUrl};
 
 static URL: Key<Secret> = Key::required(
     "url",
@@ -108,7 +108,7 @@ pub(super) fn read(name: &str, section: &mut Section<'_, '_, '_>) -> Option<Outb
         );
     }
     let url = section.reference(&URL);
-    let url = url.and_then(|url| read_url(section, &URL, &url));
+    let url = url.and_then(|url| sql_url::read(section, &URL, &url));
     let secret = section.secret(&SIGNING_SECRET);
     check_signing_secret(section, secret.as_ref());
     Some(Outbox {

@@ -182,7 +182,7 @@ fn lines(error: &ConfigError) -> Vec<String> {
 }
 
 /// Every problem in a configuration, one line each.
-fn problems(text: &str) -> Vec<String> {
+pub(super) fn problems(text: &str) -> Vec<String> {
     match parse(text, Path::new("hapax.toml"), &environment(), &[]) {
         Ok(_) => Vec::new(),
         Err(error) => lines(&error),

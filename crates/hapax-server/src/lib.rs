@@ -35,7 +35,7 @@ use hapax_admin::{self as admin, AdminState, IdentityProvider, Readiness, Settin
 use hapax_alerts::Alerts;
 use hapax_api::views::Phase;
 use hapax_config::Config;
-use hapax_delivery::destination::{Destinations, SetupError, routing, targets};
+use hapax_delivery::destination::{Destinations, SetupError, kind, routing, targets};
 use hapax_delivery::outbox::Outboxes;
 use hapax_ingest::earlier_ids::EarlierIds;
 use hapax_ingest::keys::KeyFetcher;
@@ -330,7 +330,7 @@ fn trace(
 fn places(config: &Config) -> HashMap<DestinationId, SpanTarget> {
     let destinations = config.destinations.values();
     destinations
-        .map(|destination| (destination.id.clone(), SpanTarget::of(destination)))
+        .map(|destination| (destination.id.clone(), kind(destination).span_target()))
         .collect()
 }
 

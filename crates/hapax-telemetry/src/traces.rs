@@ -53,7 +53,7 @@ struct Inner {
     places: Arc<SpanTargets>,
 }
 
-/// The kinds of destinations, by id; replaced as a whole on a reload.
+/// What the attempts of each destination call; replaced as a whole on a reload.
 type SpanTargets = ArcSwap<HashMap<DestinationId, SpanTarget>>;
 
 impl Tracer {

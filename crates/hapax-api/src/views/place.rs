@@ -82,7 +82,7 @@ pub struct DestinationView {
     pub name: String,
     /// The destination's stable id.
     pub id: String,
-    /// `http`, `command` or `sql`; null if it is no longer configured.
+    /// The kind as written in the configuration, such as `http`; null if it is no longer configured.
     pub kind: Option<String>,
     /// The target it delivers to, without credentials.
     pub target: Option<String>,

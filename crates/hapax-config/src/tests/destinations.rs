@@ -17,18 +17,6 @@ fn url(url: &str) -> Vec<String> {
 #[test]
 fn the_kind_decides_which_keys_apply() {
     assert_eq!(
-        problems("[destinations.app]\nurl = \"http://127.0.0.1/\"\n"),
-        [
-            "hapax.toml:1:15: destinations.app: `kind` is missing; write kind = \"http\", \"command\" or \"sql\""
-        ]
-    );
-    assert_eq!(
-        problems("[destinations.app]\nkind = \"htpp\"\n"),
-        [
-            "hapax.toml:2:1: destinations.app.kind: \"htpp\" is not one of \"http\", \"command\", \"sql\"; did you mean `http`?"
-        ]
-    );
-    assert_eq!(
         http_with("command = [\"true\"]"),
         [
             "hapax.toml:4:1: destinations.app.command: does not apply to a destination of kind \"http\"; remove it"

@@ -36,7 +36,7 @@ fn the_documented_file_is_understood() {
     assert_eq!(billing.backoff.first, Duration::from_secs(2));
     assert_eq!(billing.on_dead, OnDead::Skip);
     assert!(billing.events.wants(Some("invoice.paid")));
-    assert!(matches!(&config.destinations["script"].kind, Kind::Command { argv, .. } if argv.len() == 2));
+    assert!(matches!(&config.destinations["script"].kind, Kind::Command(command) if command.argv.len() == 2));
     let Kind::Sql(ledger) = &config.destinations["ledger"].kind else {
         panic!("{:?}", config.destinations["ledger"]);
     };

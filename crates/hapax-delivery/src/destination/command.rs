@@ -1,20 +1,26 @@
 //! The `command` destination: one process per attempt. The payload is on stdin, the metadata in the environment, and
 //! exit code 0 means success.
 
+mod find;
 mod tail;
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use hapax_core::{ErrorClass, Leased};
-use hapax_engine::{AttemptResult, Reply};
+use hapax_engine::{AttemptResult, Reply, Transport};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use hapax_config::CommandEnv;
+use super::{DestinationKind, SetupError, Shared, Unreachable};
+use hapax_config::destination::command::Command as CommandSettings;
 use hapax_config::process_group::Group;
+use hapax_config::{CommandEnv, Destination};
+use hapax_telemetry::traces::SpanTarget;
 use hapax_telemetry::traces::context::{self, Parent, Propagation};
 use tail::Tail;
 
@@ -22,6 +28,37 @@ use tail::Tail;
 const EXIT_TEMPORARY: i32 = 75;
 /// How long to wait for output after the process has exited: one of its children may hold the pipe open indefinitely.
 const OUTPUT_GRACE: Duration = Duration::from_millis(200);
+
+#[async_trait]
+impl DestinationKind for CommandSettings {
+    fn start(&self, destination: &Destination, shared: &Shared) -> Result<Arc<dyn Transport>, SetupError> {
+        Ok(Arc::new(CommandTarget {
+            argv: self.argv.clone(),
+            env: self.env.clone(),
+            timeout: destination.timeout,
+            propagation: shared.propagation,
+        }))
+    }
+
+    async fn check(&self) -> Result<String, Unreachable> {
+        let program = self.argv.first().map_or("", String::as_str);
+        match find::find(program) {
+            Some(path) => Ok(format!("{} can be run", path.display())),
+            None => Err(Unreachable {
+                problem: format!("`{program}` is not a program that this user can run"),
+                fix: format!("correct its command, or `chmod +x {program}`"),
+            }),
+        }
+    }
+
+    fn span_target(&self) -> SpanTarget {
+        SpanTarget::Process
+    }
+
+    fn remembers(&self) -> Option<Duration> {
+        None
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct CommandTarget {
@@ -35,8 +72,9 @@ pub struct CommandTarget {
     pub propagation: Propagation,
 }
 
-impl CommandTarget {
-    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
+#[async_trait]
+impl Transport for CommandTarget {
+    async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         let mut command = match program(&self.argv, &self.env) {
             Ok(command) => command,
             Err(message) => return AttemptResult::failed(ErrorClass::Exit, message),

@@ -3,28 +3,67 @@
 //! Redirects are not followed, and no connection is made to an address that the guard forbids, whichever name resolves
 //! to it.
 
+mod answer;
 mod headers;
+mod reach;
+mod retry_after;
+mod sign;
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use hapax_core::{Clock, ErrorClass, Leased, SourceName};
-use hapax_engine::{AttemptResult, Reply};
+use hapax_engine::{AttemptResult, Reply, Transport};
 use hapax_verify::sign::Signer;
 use http::{Method, Request, Uri};
 use http_body_util::Full;
 use tokio::time::{Instant, timeout_at};
 
-use super::{BatchHeaders, answer, excerpt};
+use super::{BatchHeaders, DestinationKind, SetupError, Shared, Unreachable, excerpt};
 use crate::outbox::{TARGET_HEADER, is_outbox, webhook_id};
-use hapax_config::KeyForm;
+use hapax_config::destination::http::Http;
+use hapax_config::{Destination, KeyForm};
 use hapax_outbound::client::Client;
 use hapax_outbound::guard::Blocked;
 use hapax_outbound::words;
+use hapax_telemetry::traces::SpanTarget;
 use hapax_telemetry::traces::context::Propagation;
+pub(super) use sign::SIGNING_PROVIDER;
+pub use sign::signer;
+
+#[async_trait]
+impl DestinationKind for Http {
+    fn start(&self, destination: &Destination, shared: &Shared) -> Result<Arc<dyn Transport>, SetupError> {
+        let secret = self.secret.as_ref();
+        let signer = secret.map(|secret| signer(&destination.name, secret.expose()));
+        Ok(Arc::new(HttpTarget {
+            url: Address::Fixed(self.url.clone()),
+            signer: signer.transpose()?,
+            timeout: destination.timeout,
+            client: shared.client.clone(),
+            clock: Arc::clone(&shared.clock),
+            key_form: self.key_form,
+            batch_headers: Arc::clone(&shared.batch_headers),
+            propagation: shared.propagation,
+        }))
+    }
+
+    async fn check(&self) -> Result<String, Unreachable> {
+        reach::check(&self.url).await
+    }
+
+    fn span_target(&self) -> SpanTarget {
+        SpanTarget::http(&self.url)
+    }
+
+    fn remembers(&self) -> Option<Duration> {
+        None
+    }
+}
 
 #[derive(Clone, Debug)]
 pub enum Address {
@@ -63,8 +102,9 @@ pub struct HttpTarget {
     pub propagation: Propagation,
 }
 
-impl HttpTarget {
-    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
+#[async_trait]
+impl Transport for HttpTarget {
+    async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         // The relay accepts no row without one.
         let Some(url) = self.url.of(delivery) else {
             return AttemptResult::failed(ErrorClass::Protocol, "the event has no URL to call");
@@ -84,7 +124,9 @@ impl HttpTarget {
             }
         }
     }
+}
 
+impl HttpTarget {
     fn failure(&self, error: &hyper_util::client::legacy::Error) -> AttemptResult {
         let class = if find::<Blocked>(error).is_some() {
             ErrorClass::Blocked

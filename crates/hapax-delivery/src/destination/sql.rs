@@ -17,16 +17,18 @@ mod sqlite;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use hapax::{Event, Inbox};
 use hapax_core::{DestinationId, ErrorClass, Leased};
-use hapax_engine::{AttemptResult, Reply};
+use hapax_engine::{AttemptResult, Reply, Transport};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-use hapax_config::{Sql, SqlUrl, Statement, Value};
+use super::{DestinationKind, SetupError, Shared, Unreachable};
+use hapax_config::destination::sql::{Param, Sql, Statement, Value};
+use hapax_config::{Destination, SqlUrl};
+use hapax_telemetry::traces::SpanTarget;
 use pace::Pace;
 use parts::Patience;
-pub use postgres::probe as probe_postgres;
-pub use sqlite::probe as probe_sqlite;
 
 /// How often the inbox is scanned for expired rows. As long as full batches of them are found, one follows each
 /// transaction, and more while no event waits.
@@ -38,8 +40,50 @@ const PURGE_ROWS: u32 = 1_000;
 /// The most events that may wait for a worker. A destination never runs more attempts at once than its `concurrency`.
 const DESK_MAX: usize = 1_024;
 
+#[async_trait]
+impl DestinationKind for Sql {
+    fn start(&self, destination: &Destination, _shared: &Shared) -> Result<Arc<dyn Transport>, SetupError> {
+        match SqlTarget::new(&destination.id, destination.timeout, self) {
+            Ok(target) => Ok(Arc::new(target)),
+            Err(why) => Err(SetupError::Setting {
+                destination: destination.name.clone(),
+                why: format!("its `url` cannot be used: {why}"),
+            }),
+        }
+    }
+
+    /// Connects, and lets the database check the statements without running them.
+    async fn check(&self) -> Result<String, Unreachable> {
+        let found = match &self.url {
+            SqlUrl::Postgres(url) => postgres::probe(self, url).await,
+            SqlUrl::Sqlite(path) => {
+                let (sql, path) = (self.clone(), path.clone());
+                let probed = tokio::task::spawn_blocking(move || sqlite::probe(&sql, &path)).await;
+                probed.unwrap_or_else(|error| Err(error.to_string()))
+            }
+        };
+        match found {
+            Ok(()) => Ok(format!("{} is reachable and accepts the statements", self.url)),
+            Err(problem) => Err(Unreachable {
+                problem: format!("{}: {problem}", self.url),
+                fix: "correct its url, its statements or the database; until then, events wait or become dead letters; \
+                      nothing is lost"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    fn span_target(&self) -> SpanTarget {
+        SpanTarget::Plain
+    }
+
+    fn remembers(&self) -> Option<Duration> {
+        Some(self.inbox_retention)
+    }
+}
+
 #[derive(Debug)]
-pub struct SqlTarget {
+struct SqlTarget {
     plan: Arc<Plan>,
     desk: mpsc::Sender<Job>,
 }
@@ -49,7 +93,7 @@ pub struct SqlTarget {
 struct Plan {
     inbox: Inbox,
     statements: Vec<Statement>,
-    params: Vec<(String, hapax_config::Param)>,
+    params: Vec<(String, Param)>,
     /// For each statement, the index in `params` of each of its placeholders.
     slots: Vec<Vec<usize>>,
     timeout: Duration,
@@ -77,7 +121,7 @@ type Desk = Arc<Mutex<mpsc::Receiver<Job>>>;
 
 impl SqlTarget {
     /// A target that connects on the first event. The error never quotes the URL.
-    pub(super) fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
+    fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
         let (desk, queue) = mpsc::channel(DESK_MAX);
         let plan = Arc::new(Plan::new(consumer, timeout, sql)?);
         let queue: Desk = Arc::new(Mutex::new(queue));
@@ -87,8 +131,11 @@ impl SqlTarget {
         }
         Ok(Self { plan, desk })
     }
+}
 
-    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
+#[async_trait]
+impl Transport for SqlTarget {
+    async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         let (event, values) = match event(delivery).and_then(|event| Ok((event, self.plan.values(delivery)?)))
         {
             Ok(read) => read,
@@ -155,7 +202,7 @@ impl Plan {
     }
 
     fn values(&self, delivery: &Leased) -> Result<Vec<Value>, String> {
-        let value = |(name, param): &(String, hapax_config::Param)| {
+        let value = |(name, param): &(String, Param)| {
             param::value(param, delivery).map_err(|why| format!("the parameter `{name}` has no value: {why}"))
         };
         self.params.iter().map(value).collect()

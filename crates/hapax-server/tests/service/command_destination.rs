@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hapax_config::{CommandEnv, Environment};
 use hapax_core::{ErrorClass, Headers, Leased};
-use hapax_delivery::destination::{CommandTarget, Destinations, Target};
-use hapax_engine::{AttemptResult, Reply, Transport as _};
+use hapax_delivery::destination::{CommandTarget, Destinations};
+use hapax_engine::{AttemptResult, Reply, Transport};
 use hapax_telemetry::traces::context::{Parent, Propagation};
 
 use super::http_destination::delivery;
@@ -22,7 +22,7 @@ async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> At
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
         timeout,
     };
-    let targets = HashMap::from([("app".into(), Arc::new(Target::Command(target)))]);
+    let targets = HashMap::from([("app".into(), Arc::new(target) as Arc<dyn Transport>)]);
     let destinations = Destinations::new(targets);
     let first = destinations.deliver(delivery).await;
     let second = destinations.deliver(delivery).await;

@@ -11,8 +11,8 @@ use hapax_core::{
     BodyHash, ErrorClass, EventIds, Generation, Headers, Identity, Leased, StoredEvent, SystemClock,
     SystemRandom, Timestamp, Token,
 };
-use hapax_delivery::destination::{Address, Destinations, HttpTarget, Target};
-use hapax_engine::{AttemptResult, Reply, Transport as _};
+use hapax_delivery::destination::{Address, Destinations, HttpTarget};
+use hapax_engine::{AttemptResult, Reply, Transport};
 use hapax_outbound::client::Client;
 use hapax_outbound::lookup::Lookup;
 use hapax_telemetry::traces::context::Propagation;
@@ -64,7 +64,7 @@ async fn attempt_with(url: &str, timeout: Duration, lookup: Lookup) -> AttemptRe
         batch_headers: Arc::default(),
         propagation: Propagation::PassOn,
     };
-    let targets = HashMap::from([("app".into(), Arc::new(Target::Http(Box::new(target))))]);
+    let targets = HashMap::from([("app".into(), Arc::new(target) as Arc<dyn Transport>)]);
     let destinations = Destinations::new(targets);
     let first = destinations.deliver(&delivery()).await;
     let second = destinations.deliver(&delivery()).await;

@@ -8,8 +8,6 @@ use hapax_engine::Accepted;
 use http::{Method, StatusCode, Uri};
 use opentelemetry::trace::{SpanId, TraceId};
 
-use hapax_config::{Destination, Kind};
-
 /// A span that is not built yet.
 #[derive(Debug)]
 pub(super) struct Record {
@@ -60,23 +58,21 @@ pub struct Address {
     pub(super) port: u16,
 }
 
-/// The kind of a destination.
+/// What the spans of a destination's attempts call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanTarget {
     /// An endpoint with its address; `None` if each event has its own.
     Http(Option<Address>),
-    Command,
-    Sql,
+    /// A program, whose status is an exit code.
+    Process,
+    /// Anything for which OpenTelemetry's attributes say nothing more.
+    Plain,
 }
 
 impl SpanTarget {
-    /// The target of a configured destination.
-    pub fn of(destination: &Destination) -> Self {
-        match &destination.kind {
-            Kind::Http { url, .. } => Self::Http(Address::of(url)),
-            Kind::Command { .. } => Self::Command,
-            Kind::Sql(_) => Self::Sql,
-        }
+    /// The endpoint at a URL.
+    pub fn http(url: &Uri) -> Self {
+        Self::Http(Address::of(url))
     }
 }
 

@@ -171,7 +171,7 @@ fn named(source: &SourceName, event: EventId, sender_id: String) -> Vec<KeyValue
     ]
 }
 
-/// The attributes of the call to a destination: the same facts, under the names for its kind.
+/// The attributes of the call to a destination: the same facts, under the names for what is called.
 fn reached(place: SpanTarget, own: Option<Address>, status: Option<i32>) -> Vec<KeyValue> {
     let status = status.map(i64::from);
     match place {
@@ -184,11 +184,11 @@ fn reached(place: SpanTarget, own: Option<Address>, status: Option<i32>) -> Vec<
             attributes.extend(status.map(|status| KeyValue::new("http.response.status_code", status)));
             attributes
         }
-        SpanTarget::Command => status
+        SpanTarget::Process => status
             .map(|status| KeyValue::new("process.exit.code", status))
             .into_iter()
             .collect(),
-        SpanTarget::Sql => Vec::new(),
+        SpanTarget::Plain => Vec::new(),
     }
 }
 

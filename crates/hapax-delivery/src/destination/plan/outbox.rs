@@ -1,19 +1,16 @@
 //! An outbox as the engine sees it: a source of events, and a destination for those that name a URL.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use hapax_core::{Clock, DestinationId, SourceName};
+use hapax_core::DestinationId;
 use hapax_engine::{Destination, OnConflict, Route, Routing, SameBody};
 
-use super::{DEADLINE_GRACE, SetupError, signer};
-use crate::destination::{Address, BatchHeaders, HttpTarget};
+use super::DEADLINE_GRACE;
+use crate::destination::{Address, HttpTarget, SetupError, Shared, signer};
 use crate::outbox::full_name;
 use hapax_config::{
     Config, OUTBOX_LEDGER_WINDOW as LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION as PAYLOAD_RETENTION, Outbox,
 };
-use hapax_outbound::client::Client;
-use hapax_telemetry::traces::context::Propagation;
 
 /// Adds every outbox: its rows may go to any configured destination or to their own URL.
 pub(super) fn route(config: &Config, routing: &mut Routing) {
@@ -43,12 +40,7 @@ pub(super) fn route(config: &Config, routing: &mut Routing) {
 }
 
 /// The HTTP target that calls the URLs of an outbox's rows.
-pub(super) fn target(
-    outbox: &Outbox,
-    client: &Client,
-    clock: &Arc<dyn Clock>,
-    batch_headers: &Arc<HashMap<SourceName, BatchHeaders>>,
-) -> Result<(DestinationId, HttpTarget), SetupError> {
+pub(super) fn target(outbox: &Outbox, shared: &Shared) -> Result<(DestinationId, HttpTarget), SetupError> {
     let name = full_name(&outbox.name);
     let signer = outbox
         .secret
@@ -58,11 +50,11 @@ pub(super) fn target(
         url: Address::OfEvent,
         signer: signer.transpose()?,
         timeout: outbox.timeout,
-        client: client.for_rows(&outbox.name, &outbox.allow_targets),
-        clock: Arc::clone(clock),
+        client: shared.client.for_rows(&outbox.name, &outbox.allow_targets),
+        clock: Arc::clone(&shared.clock),
         key_form: outbox.key_form,
-        batch_headers: Arc::clone(batch_headers),
-        propagation: Propagation::PassOn,
+        batch_headers: Arc::clone(&shared.batch_headers),
+        propagation: shared.propagation,
     };
     Ok((name.into(), target))
 }

@@ -5,7 +5,7 @@ use hapax_verify::identity::ValuePath;
 use serde_json::value::RawValue;
 
 use crate::outbox::key_of;
-use hapax_config::{Param, ParamType, Presence, Value, ValueFrom};
+use hapax_config::destination::sql::{Param, ParamType, Presence, Value, ValueFrom};
 
 /// The value in this event. The error never quotes the event.
 pub(super) fn value(param: &Param, delivery: &Leased) -> Result<Value, String> {

@@ -17,6 +17,7 @@ use super::failure::{Broken, Failure, Kind};
 use super::outcome::{Outcome, tell, tell_all};
 use super::parts::{Part, Parts, Patience};
 use super::{Desk, Job, Plan, waiting};
+use hapax_config::destination::sql::Sql;
 use link::Link;
 use purge::Purge;
 
@@ -46,7 +47,7 @@ pub(super) fn start(url: &Secret, plan: &Arc<Plan>, desk: &Desk, connections: u3
 }
 
 /// Whether the database is reachable and accepts the statements; none of them is run.
-pub async fn probe(sql: &hapax_config::Sql, url: &Secret) -> Result<(), String> {
+pub(super) async fn probe(sql: &Sql, url: &Secret) -> Result<(), String> {
     let plan = Arc::new(Plan::new(&"doctor".into(), CONNECT_TIMEOUT, sql)?);
     let target = Target {
         connector: Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)?,

@@ -13,7 +13,7 @@ use super::failure::{Broken, Failure, Kind};
 use super::outcome::{Outcome, tell, tell_all};
 use super::parts::{Part, Parts, Patience};
 use super::{Desk, Job, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, Plan, is_idle, waiting};
-use hapax_config::{Sql, Value};
+use hapax_config::destination::sql::{Sql, Value};
 
 /// Virtual machine steps between two checks of the clock.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
@@ -25,7 +25,7 @@ pub(super) fn start(path: PathBuf, plan: &Arc<Plan>, desk: Desk) {
 }
 
 /// Whether the database is reachable and accepts the statements; none of them is run.
-pub fn probe(sql: &Sql, path: &Path) -> Result<(), String> {
+pub(super) fn probe(sql: &Sql, path: &Path) -> Result<(), String> {
     let plan = Plan::new(&"doctor".into(), Duration::from_secs(5), sql)?;
     let link = open(path, &plan).map_err(|failure| failure.message)?;
     for statement in &plan.statements {

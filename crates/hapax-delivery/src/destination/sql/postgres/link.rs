@@ -12,6 +12,7 @@ use super::super::failure::{Failure, Kind, chain};
 use super::super::{Job, Plan};
 use super::value::Bound;
 use super::{Target, one_by_one};
+use hapax_config::destination::sql::Statement;
 
 /// Serializes the creation of the table among replicas that start together.
 const CREATE_LOCK: i64 = 0x6861_7061_785f_696e;
@@ -158,7 +159,7 @@ async fn execute(
 
 /// The destination's statements, prepared if the server allows it.
 async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runnable>, Failure> {
-    let texts = plan.statements.iter().map(hapax_config::Statement::for_postgres);
+    let texts = plan.statements.iter().map(Statement::for_postgres);
     if !prepares {
         return Ok(texts.map(Runnable::Text).collect());
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 use bytes::BytesMut;
 use tokio_postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
 
-use hapax_config::Value;
+use hapax_config::destination::sql::Value;
 
 #[derive(Debug)]
 pub(super) struct Bound<'v>(pub(super) &'v Value);

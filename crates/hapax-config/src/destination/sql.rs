@@ -4,7 +4,6 @@ mod param;
 mod statement;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use hapax_core::Secret;
@@ -14,10 +13,15 @@ use toml::de::DeValue;
 pub use param::{Param, ParamType, Presence, Value, ValueFrom};
 pub use statement::{Statement, StatementError};
 
-use super::nearest::suggestion;
-use super::section::Section;
-use super::setting::{Key, Table, article};
-use super::store_url::StoreUrl;
+use super::{KindName, KindSettings, URL};
+use crate::nearest::suggestion;
+use crate::outbox::OUTBOX_LEDGER_WINDOW;
+use crate::report::Report;
+use crate::section::Section;
+use crate::setting::{Key, Table, article};
+use crate::sql_url::{self, SqlUrl};
+use crate::{Config, StoreUrl};
+use hapax_api::duration::format_duration;
 
 pub(super) static STATEMENTS: Key<Vec<String>> = Key::required(
     "statements",
@@ -65,7 +69,7 @@ static OPTIONAL: Key<bool> = Key::with_default(
     "Whether the value may be missing; then it is NULL.",
 );
 
-pub(super) static PARAM: Table = Table {
+pub(crate) static PARAM: Table = Table {
     header: "[destinations.NAME.params.PARAM]",
     help: "A value for the statements of a `sql` destination. `PARAM = \"place\"` is short for `PARAM = { from = \"place\" }`. \
            Values are bound, never written into the SQL.",
@@ -75,6 +79,11 @@ pub(super) static PARAM: Table = Table {
 /// The most statements, and the most parameters.
 const LIST_MAX: usize = 64;
 
+/// How much longer than the ledger an inbox must remember, at least. A replay at the end of the window may wait this
+/// long.
+const LATE_REPLAY: Duration = Duration::from_secs(86_400);
+
+/// SQL statements that are run in a transaction.
 #[derive(Clone, Debug)]
 pub struct Sql {
     pub url: SqlUrl,
@@ -86,25 +95,6 @@ pub struct Sql {
     pub connections: u32,
     /// How long the inbox remembers an applied event.
     pub inbox_retention: Duration,
-}
-
-/// A database to write to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SqlUrl {
-    /// PostgreSQL. The URL may contain a password.
-    Postgres(Secret),
-    /// An SQLite file. A relative path starts at the working directory.
-    Sqlite(PathBuf),
-}
-
-/// Omits the password.
-impl std::fmt::Display for SqlUrl {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Postgres(url) => StoreUrl::Postgres(url.clone()).fmt(formatter),
-            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
-        }
-    }
 }
 
 /// The keys as written in the file. They are read for every kind of destination.
@@ -126,15 +116,10 @@ impl<'doc> Keys<'doc> {
     }
 
     /// The destination that the keys describe.
-    pub(super) fn mean(
-        self,
-        section: &mut Section<'_, '_, '_>,
-        url_key: &'static Key<Secret>,
-        url: Option<Secret>,
-    ) -> Option<Sql> {
-        if !section.has(url_key) {
+    pub(super) fn mean(self, section: &mut Section<'_, '_, '_>, url: Option<Secret>) -> Option<Sql> {
+        if !section.has(&URL) {
             section.missing(
-                url_key,
+                &URL,
                 "a sql destination needs it, such as \"postgres://user@host/database\"",
             );
         }
@@ -148,7 +133,7 @@ impl<'doc> Keys<'doc> {
         let statements = read_statements(section, self.statements?)?;
         let params = params?;
         every_name_fits(section, &statements, &params)?;
-        let url = read_url(section, url_key, &url?)?;
+        let url = sql_url::read(section, &URL, &url?)?;
         Some(Sql {
             url,
             statements,
@@ -159,26 +144,52 @@ impl<'doc> Keys<'doc> {
     }
 }
 
-pub(super) fn read_url(
-    section: &mut Section<'_, '_, '_>,
-    key: &'static Key<Secret>,
-    url: &Secret,
-) -> Option<SqlUrl> {
-    let url = match url.expose().parse() {
-        Ok(StoreUrl::Postgres(url)) => SqlUrl::Postgres(url),
-        Ok(StoreUrl::Sqlite(path)) => SqlUrl::Sqlite(path),
-        // Redis has no transaction that could cover both an effect and its inbox row.
-        Ok(StoreUrl::Redis(_)) | Err(_) => {
-            section.problem(
-                key,
-                "this is not a database: write \"postgres://user@host/database\" or \"sqlite:\" and a path, such as \
-                 \"sqlite:app.db\"",
+impl KindSettings for Sql {
+    fn name(&self) -> KindName {
+        KindName::Sql
+    }
+
+    fn target(&self) -> String {
+        self.url.to_string()
+    }
+
+    fn check(&self, name: &str, config: &Config, report: &mut Report<'_>) {
+        if let (SqlUrl::Sqlite(target), StoreUrl::Sqlite(store)) = (&self.url, &config.store.url)
+            && target == store
+        {
+            report.problem(
+                &format!("destinations.{name}.url"),
+                "this is the store's own file, which no other connection may write to; use a separate file for the \
+                 application",
             );
-            return None;
         }
-    };
-    section.show(key, url.to_string());
-    Some(url)
+        self.check_inbox(name, config, report);
+    }
+}
+
+impl Sql {
+    /// An inbox that forgets an event before a late replay has run would let it take effect twice.
+    fn check_inbox(&self, name: &str, config: &Config, report: &mut Report<'_>) {
+        let sources = config.sources.values();
+        let windows = sources
+            .filter(|source| source.deliver_to.iter().any(|to| to == name))
+            .map(|source| source.ledger_window)
+            // An outbox row may name any destination.
+            .chain(config.outboxes.values().map(|_| OUTBOX_LEDGER_WINDOW));
+        let least = windows.max().map(|window| (window, window + LATE_REPLAY));
+        if let Some((window, least)) = least.filter(|(_, least)| *least > self.inbox_retention) {
+            report.problem(
+                &format!("destinations.{name}.inbox_retention"),
+                format_args!(
+                    "the inbox would forget after {}, but an event may be replayed until the ledger forgets it, after \
+                     {}, and then be queued for some time: it would take effect again; set it to at least {}",
+                    format_duration(self.inbox_retention),
+                    format_duration(window),
+                    format_duration(least)
+                ),
+            );
+        }
+    }
 }
 
 fn read_statements(
