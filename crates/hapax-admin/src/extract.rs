@@ -147,7 +147,7 @@ pub(crate) fn cursor_text(cursor: Cursor) -> String {
 /// Parses an event id from a path.
 pub fn event_id(text: &str) -> ApiResult<EventId> {
     text.parse()
-        .map_err(|error: hapax_core::event::NotAnEventId| ApiError::invalid_parameter(error.to_string()))
+        .map_err(|error: hapax_core::event_id::NotAnEventId| ApiError::invalid_parameter(error.to_string()))
 }
 
 /// Parses the SHA-256 of a body from a path.

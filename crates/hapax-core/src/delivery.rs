@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DestinationId, EventId, Generation, IdempotencyKey, StoredEvent, Timestamp};
+use crate::{DestinationId, EventId, Timestamp};
 
 /// Fences a lease. Tokens come from one increasing, store-wide sequence: every lease, rescue and replay takes a new
 /// one, so a late write by an earlier holder can never match.
@@ -91,40 +91,6 @@ impl OnDead {
         match self {
             Self::Hold => "hold",
             Self::Skip => "skip",
-        }
-    }
-}
-
-/// A delivery that this process may run until the lease expires.
-#[derive(Clone, Debug)]
-pub struct Leased {
-    /// The event with its payload.
-    pub event: StoredEvent,
-    /// The destination to deliver to.
-    pub destination: DestinationId,
-    /// The lease's token, which fences every later write.
-    pub token: Token,
-    /// When the lease expires unless it is extended (the store's clock).
-    pub lease_until: Timestamp,
-    /// The generation of the event's identity.
-    pub generation: Generation,
-    /// The idempotency key: the same for every attempt.
-    pub idempotency_key: IdempotencyKey,
-    /// The number of this attempt, counted from 1.
-    pub attempt: u32,
-    /// How many leases of this delivery have expired.
-    pub lost: u32,
-    /// The lane it belongs to, if the destination is ordered.
-    pub lane: Option<Lane>,
-}
-
-impl Leased {
-    /// The [`Hold`] to present when writing about this delivery.
-    pub fn hold(&self) -> Hold {
-        Hold {
-            event: self.event.id,
-            destination: self.destination.clone(),
-            token: self.token,
         }
     }
 }

@@ -6,13 +6,16 @@
 
 #![warn(missing_docs)]
 
+mod body_term;
 pub mod clock;
 pub mod delivery;
 pub mod event;
+pub mod event_id;
 pub mod hash;
 pub mod headers;
 pub mod identity;
 pub mod json_pointer;
+pub mod leased;
 pub mod name;
 pub mod percent;
 pub mod problem;
@@ -23,15 +26,17 @@ pub mod store;
 
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use delivery::{
-    Attempt, AttemptOutcome, DeliveryState, ErrorClass, Hold, Lane, Leased, NewDelivery, OnDead, Owner, Token,
+    Attempt, AttemptOutcome, DeliveryState, ErrorClass, Hold, Lane, NewDelivery, OnDead, Owner, Token,
 };
-pub use event::{EventId, EventIds, EventStatus, NewEvent, StoredEvent};
+pub use event::{EventStatus, NewEvent, StoredEvent};
+pub use event_id::{EventId, EventIds};
 pub use hash::{BodyHash, ContentHash};
 pub use headers::{ERASED, Headers};
 pub use identity::{
     CONFLICT_MARK, EVENT_ID_BYTES_MAX, GENERATED, Generation, IdOrigin, IdempotencyKey, Identity, Key,
     is_set_aside,
 };
+pub use leased::Leased;
 pub use name::{DestinationId, Scope, SourceName};
 pub use random::{Random, SystemRandom};
 pub use retry::Backoff;

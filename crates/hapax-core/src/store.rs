@@ -12,10 +12,11 @@
 mod admin;
 mod alive;
 mod audit;
-mod body_term;
+mod body_note;
 mod erase;
 mod error;
 mod query;
+mod replay_job_id;
 mod reseal;
 mod sealed;
 mod store_migration;
@@ -27,21 +28,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{
-    Actor, AuditEntry, AuditRecord, Binding, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote,
-    IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally,
+    DeadQuery, Disposal, Driver, DuplicateNote, IndexedField, JobHold, Operations, Pause, ReplayJob,
+    ReplayJobState, ReplayTally,
 };
 pub use alive::{Alive, AliveReport, Patience};
 pub use audit::{
-    AUDIT_KEEP, AuditBreak, AuditCheck, AuditHash, AuditHead, AuditLink, AuditVerified, NotAHead,
-    expired_audit,
+    AUDIT_KEEP, Actor, AuditBreak, AuditCheck, AuditEntry, AuditHash, AuditHead, AuditLink, AuditRecord,
+    AuditVerified, NotAHead, expired_audit,
 };
-pub use body_term::{BodyTerm, IndexedValue};
+pub use body_note::{Binding, BodyNote};
 pub use erase::{Erased, Unfinished};
 pub use error::Error;
 pub use query::{
     AttemptView, Backlog, ConflictView, Counts, Cursor, DeadGroup, DeliveryView, DuplicateCount,
     DuplicateTally, EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount, ListOrder,
 };
+pub use replay_job_id::ReplayJobId;
 pub use reseal::Resealed;
 pub use sealed::{
     KEYRING_NAME, ReadStored, SEALED_EXTRA_BYTES, SEALED_MARK, StoredBodies, is_sealed, plain_body_bytes,
@@ -56,6 +58,7 @@ pub use values::{
     ALERTS_MAX, Expected, NamedValue, SAVED_SEARCHES_MAX, SavedSearch, Swapped, ValueSpace, ValueSwap,
 };
 
+pub use crate::body_term::{BodyTerm, IndexedValue};
 use crate::{
     Attempt, AttemptOutcome, BodyHash, ContentHash, DeliveryState, DestinationId, ErrorClass, EventId,
     Generation, Headers, Hold, Identity, Key, Lane, Leased, NewEvent, Owner, SourceName, Timestamp, Token,

@@ -69,7 +69,7 @@ pub(crate) async fn claim(
     events: &[(&NewEvent, Option<Uuid>)],
 ) -> Result<HashSet<Key>, Failure> {
     let claims = events.iter();
-    let claims = claims.filter_map(|(event, last)| Some((event.key, *last, event.body_claim()?)));
+    let claims = claims.filter_map(|(event, last)| Some((event.key, *last, BodyNote::claimed_by(event)?)));
     let claims: Vec<(Key, Option<Uuid>, BodyNote)> = claims.collect();
     let mut firsts: BTreeMap<Name<'_>, &BodyNote> = BTreeMap::new();
     for (.., note) in &claims {

@@ -6,7 +6,7 @@ mod habit;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry, Report};
+use hapax_core::store::{AcceptRequest, BodyNote, Claim, Error, Handed, LedgerEntry, Report};
 use hapax_core::{AttemptOutcome, EventId, Hold, NewEvent, Timestamp, Token};
 
 use crate::Options;
@@ -38,7 +38,7 @@ pub(crate) async fn accept(
         .map(|request| request.events.iter().map(|_| None).collect())
         .collect();
     let events = requests.iter().flat_map(|request| &request.events);
-    let claims = events.filter_map(|event| Some((event.key, event.body_claim()?)));
+    let claims = events.filter_map(|event| Some((event.key, BodyNote::claimed_by(event)?)));
     let bodies = bodies::claim(link, claims.collect()).await;
     let mut by_shard: BTreeMap<Shard, Vec<(Seat, Candidate)>> = BTreeMap::new();
     for (place, request) in requests.into_iter().enumerate() {

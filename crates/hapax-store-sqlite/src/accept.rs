@@ -2,7 +2,7 @@
 //! only reads.
 
 use hapax_core::delivery::NewDelivery;
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed};
+use hapax_core::store::{AcceptRequest, BodyNote, Claim, Error, Handed};
 use hapax_core::{DeliveryState, EventId, Generation, NewEvent, Timestamp};
 use rusqlite::params;
 
@@ -132,7 +132,7 @@ fn store(
 ) -> Result<Claim, Failure> {
     let no = desk.number()?;
     let seq = append(desk, event, scope, generation, now, Some(no))?;
-    let is_held = match event.body_claim() {
+    let is_held = match BodyNote::claimed_by(event) {
         Some(note) => bodies::claim(desk, &note, last)?,
         None => false,
     };

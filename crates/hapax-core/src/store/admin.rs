@@ -6,14 +6,13 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BodyHash, DeliveryState, DestinationId, EventId, Identity, Key, NewEvent, Owner, Scope, SourceName,
-    Timestamp,
+    BodyHash, DeliveryState, DestinationId, EventId, Identity, Key, Owner, Scope, SourceName, Timestamp,
 };
 
 use super::{
-    AuditHead, AuditLink, ConflictingBody, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error,
-    EventQuery, NamedValue, ReplayMode, Resealed, Swapped, TimeRange, TrafficRow, Unfinished, ValueSpace,
-    ValueSwap,
+    AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor, DeadGroup,
+    DeliveryView, DuplicateTally, Erased, Error, EventQuery, NamedValue, ReplayJobId, ReplayMode, Resealed,
+    Swapped, TimeRange, TrafficRow, Unfinished, ValueSpace, ValueSwap,
 };
 
 /// Pauses, the audit trail, replay jobs, dead letters, small named values and statistics.
@@ -179,75 +178,6 @@ pub struct IndexedField {
     pub pointer: String,
 }
 
-/// The person or program that acts: a verified name, such as that of a token in the configuration, and a note in their
-/// own words, which proves nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Actor {
-    /// The name shown in the audit trail.
-    pub name: String,
-    /// The actor's own note; may be empty.
-    pub note: String,
-}
-
-impl Actor {
-    /// Creates an audit entry for an action. The actor's note is appended to the detail and marked as such.
-    pub fn entry(&self, action: &str, subject: impl Into<String>, detail: impl Into<String>) -> AuditEntry {
-        let detail = detail.into();
-        let detail = match (detail.is_empty(), self.note.is_empty()) {
-            (_, true) => detail,
-            (true, false) => format!("note: {}", self.note),
-            (false, false) => format!("{detail}; note: {}", self.note),
-        };
-        AuditEntry {
-            who: self.name.clone(),
-            action: action.to_owned(),
-            subject: subject.into(),
-            detail,
-        }
-    }
-}
-
-impl From<&str> for Actor {
-    fn from(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            note: String::new(),
-        }
-    }
-}
-
-impl From<&Self> for Actor {
-    fn from(actor: &Self) -> Self {
-        actor.clone()
-    }
-}
-
-/// One operator action.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditEntry {
-    /// Who acted.
-    pub who: String,
-    /// The action, such as `replay`.
-    pub action: String,
-    /// What the action was applied to.
-    pub subject: String,
-    /// Further details.
-    pub detail: String,
-}
-
-/// An entry of the audit trail, as stored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditRecord {
-    /// When it was recorded (the store's clock).
-    pub at: Timestamp,
-    /// The recorded action.
-    #[serde(flatten)]
-    pub entry: AuditEntry,
-    /// Its link in the chain; `None` if an earlier version wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<AuditLink>,
-}
-
 /// Which finished deliveries to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadQuery {
@@ -264,17 +194,6 @@ pub enum Disposal {
     Discard,
     /// Turn discarded ones back into dead letters.
     Restore,
-}
-
-/// The id of a replay job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ReplayJobId(pub EventId);
-
-impl std::fmt::Display for ReplayJobId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
 }
 
 /// The process that drives a replay job. There is only one, so that the job's rate holds across all replicas.
@@ -411,63 +330,4 @@ pub struct DuplicateNote {
     pub last_at: Timestamp,
     /// Milliseconds from the first event to each duplicate, newest last; at most [`super::GAPS_MAX`].
     pub gaps_ms: Vec<u64>,
-}
-
-/// A remembered body of a provider that does not sign the event id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BodyNote {
-    /// The scope in which ids are unique.
-    pub scope: Scope,
-    /// SHA-256 of the raw bytes.
-    pub raw_hash: BodyHash,
-    /// The event that carried the body.
-    pub id: EventId,
-    /// When the note may be forgotten.
-    pub until: Timestamp,
-}
-
-impl BodyNote {
-    /// Suffix of the scope of notes that bind names to bodies. No source can have such a scope.
-    pub const BINDINGS: &str = " bindings";
-    /// Suffix of the scope of notes whose hashes are keyed digests.
-    pub const SEALED: &str = " sealed";
-
-    /// The note for an event's body.
-    pub fn of(event: &NewEvent) -> Self {
-        Self {
-            scope: event.identity.scope.clone(),
-            raw_hash: event.raw_hash,
-            id: event.id,
-            until: event.ledger_until,
-        }
-    }
-}
-
-/// A name that a provider signs, bound to the first body that arrived with it, for providers that do not sign the body
-/// itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding {
-    /// The scope in which the name is unique.
-    pub scope: Scope,
-    /// The signed name.
-    pub name: String,
-    /// SHA-256 of the body's raw bytes.
-    pub raw_hash: BodyHash,
-    /// When the binding may be forgotten.
-    pub until: Timestamp,
-}
-
-impl Binding {
-    /// The binding in stored form, as a remembered body: in a scope that no source can have, with the hash of the name
-    /// instead of a body's hash, and half the hash of the body instead of an event id.
-    pub fn note(&self) -> BodyNote {
-        let mut half = [0; 16];
-        half.copy_from_slice(&self.raw_hash.as_bytes()[..16]);
-        BodyNote {
-            scope: Scope::from(format!("{}{}", self.scope, BodyNote::BINDINGS)),
-            raw_hash: BodyHash::of(self.name.as_bytes()),
-            id: EventId::from_bytes(half),
-            until: self.until,
-        }
-    }
 }

@@ -10,9 +10,77 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AuditEntry, AuditRecord};
 use crate::Timestamp;
 use crate::hash::sha256_of_parts;
+
+/// The person or program that acts: a verified name, such as that of a token in the configuration, and a note in their
+/// own words, which proves nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actor {
+    /// The name shown in the audit trail.
+    pub name: String,
+    /// The actor's own note; may be empty.
+    pub note: String,
+}
+
+impl Actor {
+    /// Creates an audit entry for an action. The actor's note is appended to the detail and marked as such.
+    pub fn entry(&self, action: &str, subject: impl Into<String>, detail: impl Into<String>) -> AuditEntry {
+        let detail = detail.into();
+        let detail = match (detail.is_empty(), self.note.is_empty()) {
+            (_, true) => detail,
+            (true, false) => format!("note: {}", self.note),
+            (false, false) => format!("{detail}; note: {}", self.note),
+        };
+        AuditEntry {
+            who: self.name.clone(),
+            action: action.to_owned(),
+            subject: subject.into(),
+            detail,
+        }
+    }
+}
+
+impl From<&str> for Actor {
+    fn from(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            note: String::new(),
+        }
+    }
+}
+
+impl From<&Self> for Actor {
+    fn from(actor: &Self) -> Self {
+        actor.clone()
+    }
+}
+
+/// One operator action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// Who acted.
+    pub who: String,
+    /// The action, such as `replay`.
+    pub action: String,
+    /// What the action was applied to.
+    pub subject: String,
+    /// Further details.
+    pub detail: String,
+}
+
+/// An entry of the audit trail, as stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// When it was recorded (the store's clock).
+    pub at: Timestamp,
+    /// The recorded action.
+    #[serde(flatten)]
+    pub entry: AuditEntry,
+    /// Its link in the chain; `None` if an earlier version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<AuditLink>,
+}
 
 /// SHA-256 of an entry, which covers the hash of the entry before it.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Accept: the claim, the payload and the deliveries of one event.
 
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry};
+use hapax_core::store::{AcceptRequest, BodyNote, Claim, Error, Handed, LedgerEntry};
 use hapax_core::{DeliveryState, Generation, NewDelivery, NewEvent, StoredEvent, Timestamp};
 
 use super::state::{Delivery, EventRow, Forgotten, LedgerRow, State};
@@ -34,7 +34,7 @@ impl State {
         let deliveries = event.deliveries.clone();
         let id = event.id;
         let identity = event.identity.clone();
-        let body = event.body_claim();
+        let body = BodyNote::claimed_by(&event);
         let sequence = self.next_sequence();
         let row = EventRow {
             key: event.key,
