@@ -10,6 +10,7 @@
 //! [`KEYS`] lists the keys for the reference page, completion and error messages.
 
 mod complete;
+mod error;
 mod keys;
 mod parse;
 mod print;
@@ -17,8 +18,9 @@ mod token;
 mod translate;
 
 pub use complete::{Known, Suggestion, complete};
+pub use error::QueryError;
 pub use keys::{KEYS, Key};
-pub use parse::{QueryError, parse};
+pub use parse::parse;
 pub use print::print;
 pub use translate::translate;
 

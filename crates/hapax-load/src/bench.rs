@@ -10,6 +10,7 @@ pub mod encryption;
 mod figure;
 pub mod hostile;
 mod ledger;
+mod median;
 mod plan;
 mod remembered;
 pub mod retention;

@@ -1,40 +1,14 @@
 //! Parses terms into a store query.
 
-use std::fmt;
-
 use hapax_core::json_pointer::{POINTER_BYTES_MAX, is_pointer};
 use hapax_core::store::{BodyTerm, DuplicateCount, EventQuery, Has};
 use hapax_core::{ErrorClass, Timestamp};
 
+use super::error::QueryError;
 use super::token::{Token, tokens};
 use super::{BODY_TERMS_MAX, QUERY_BYTES_MAX, keys};
 use crate::renamed::{Kind, hint};
 use crate::when::When;
-
-/// A query that cannot be parsed: the position, the reason, and how to fix it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueryError {
-    /// The start of the term, in bytes.
-    pub at: usize,
-    message: String,
-}
-
-impl QueryError {
-    pub(super) fn new(at: usize, message: impl Into<String>) -> Self {
-        Self {
-            at,
-            message: message.into(),
-        }
-    }
-}
-
-impl fmt::Display for QueryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the query, at character {}: {}", self.at + 1, self.message)
-    }
-}
-
-impl std::error::Error for QueryError {}
 
 /// Parses a query. Relative times count back from `now`. An empty string matches every event.
 pub fn parse(text: &str, now: Timestamp) -> Result<EventQuery, QueryError> {

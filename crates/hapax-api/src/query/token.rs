@@ -1,6 +1,6 @@
 //! Splits text into terms: white space separates them, and quotes group.
 
-use super::parse::QueryError;
+use super::error::QueryError;
 
 /// One term as it was typed, without its quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]

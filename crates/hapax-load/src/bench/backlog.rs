@@ -17,7 +17,7 @@ use crate::workspace::{Afterwards, Workspace};
 use hapax_config::StoreUrl;
 use hapax_server::OpenStore;
 
-use super::figure::median;
+use super::median::median;
 use super::plan::Plan;
 
 /// Deliveries leased and finished in one run; there are several runs at each backlog length.

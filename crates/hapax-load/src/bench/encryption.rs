@@ -11,7 +11,7 @@ use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
-use super::figure::median;
+use super::median::median;
 use super::plan::Plan;
 use super::round::unexpected;
 use super::site::{self, Loads, STORED};

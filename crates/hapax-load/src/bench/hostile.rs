@@ -21,7 +21,7 @@ use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
-use super::figure::median;
+use super::median::median;
 use super::plan::{NEW_PER_SECOND_MAX, Plan};
 use super::round::unexpected;
 use super::site::{self, STORED};

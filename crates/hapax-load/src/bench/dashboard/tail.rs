@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::figure::median;
+use crate::bench::median::median;
 use crate::bench::plan::Plan;
 use crate::child::{self, Load};
 use crate::client::Order;

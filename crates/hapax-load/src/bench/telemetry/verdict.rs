@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Side;
-use crate::bench::figure::median;
+use crate::bench::median::median;
 use hapax_telemetry::traces::WAITING_SPANS_MAX;
 
 /// The share of their rate that accepts must keep.
