@@ -10,7 +10,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::done::Done;
-use super::form::{Fields, form};
+use super::fields::Fields;
+use super::form::form;
 use super::frame::{self, Here};
 use super::link;
 use super::moment::moment;

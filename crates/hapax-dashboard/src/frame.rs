@@ -5,7 +5,7 @@ use http::Method;
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{ICON, SCRIPT, STYLE};
-use super::form::CSRF_FIELD;
+use super::fields::CSRF_FIELD;
 use super::theme::{self, Theme};
 use super::viewer::Viewer;
 

@@ -15,6 +15,7 @@ pub(crate) mod done;
 mod duplicates;
 mod event;
 mod events;
+pub(crate) mod fields;
 pub(crate) mod form;
 pub(crate) mod frame;
 mod link;
@@ -26,6 +27,7 @@ pub(crate) mod next;
 mod oidc;
 mod outbox;
 mod overview;
+mod percentiles;
 mod prose;
 mod ranges;
 mod replays;
@@ -48,7 +50,7 @@ use hapax_admin::AdminState;
 /// All pages, forms and assets.
 pub fn router(state: &AdminState) -> Router<AdminState> {
     pages()
-        .layer(DefaultBodyLimit::max(form::FORM_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(fields::FORM_BYTES_MAX))
         .layer(from_fn_with_state(state.clone(), wrap::wrap))
         .merge(open())
 }

@@ -8,7 +8,7 @@ use maud::html;
 use serde::Deserialize;
 
 use super::done::Done;
-use super::form::Fields;
+use super::fields::Fields;
 use super::frame;
 use super::next::local;
 use super::theme::Theme;

@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use maud::html;
 use serde::Deserialize;
 
-use super::form::Fields;
+use super::fields::Fields;
 use super::frame;
 use super::login::session_cookie;
 use super::next::local;

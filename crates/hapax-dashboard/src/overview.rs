@@ -9,6 +9,7 @@ use super::chart::{self, Layer};
 use super::frame::{self, Here};
 use super::link;
 use super::moment::moment;
+use super::percentiles::percentiles;
 use super::prose::prose;
 use super::ranges;
 use super::status::{Tone, badge};
@@ -133,15 +134,6 @@ fn figures(view: &OverviewView) -> Markup {
 
 fn figure(name: &str, value: &str) -> Markup {
     html! { div class="card" { dt { (name) } dd { (value) } } }
-}
-
-pub(super) fn percentiles(view: PercentilesView) -> String {
-    let each = [view.p50_ms, view.p95_ms, view.p99_ms].map(|millis| match millis {
-        None => "–".to_owned(),
-        Some(millis) if millis < 10.0 => format!("{millis:.1}"),
-        Some(millis) => format!("{millis:.0}"),
-    });
-    format!("{} ms", each.join(" / "))
 }
 
 fn source_card(source: &SourceTrafficView, traffic: &TrafficView) -> Markup {

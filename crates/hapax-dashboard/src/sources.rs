@@ -12,10 +12,11 @@ use maud::{Markup, html};
 use super::done::Done;
 use super::form::form;
 use super::frame::{self, Here};
+use super::percentiles::percentiles;
 use super::prose::marked;
 use super::viewer::{Acting, Viewer};
 use super::written::written;
-use super::{link, overview, ten_minutes};
+use super::{link, ten_minutes};
 use hapax_admin::access::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
@@ -134,7 +135,7 @@ fn health(traffic: &SourceTrafficView) -> Markup {
             b { "Last 24 h: " }
             (readable::count(traffic.accepted)) " accepted, " (readable::count(traffic.duplicates)) " duplicates, "
             (readable::count(traffic.conflicts)) " conflicts, " (readable::count(traffic.rejected)) " rejected; ack "
-            (overview::percentiles(traffic.ack)) " (p50 / p95 / p99)"
+            (percentiles(traffic.ack)) " (p50 / p95 / p99)"
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::overview::percentiles;
+use super::percentiles::percentiles;
 use hapax_api::readable;
 use hapax_api::views::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 use hapax_telemetry::WINDOW;

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::header::SET_COOKIE;
 use maud::{Markup, html};
 
-use super::form::Fields;
+use super::fields::Fields;
 use super::next::local;
 use hapax_admin::access::{check_origin, cookie};
 use hapax_admin::api_error::ApiResult;

@@ -10,7 +10,7 @@ use http::Method;
 use http::request::Parts;
 
 use super::done::Done;
-use super::form::{CSRF_FIELD, Fields};
+use super::fields::{CSRF_FIELD, Fields};
 use super::next;
 use super::theme::Theme;
 use hapax_admin::AdminState;

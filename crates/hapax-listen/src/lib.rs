@@ -244,7 +244,7 @@ async fn speak<B: HttpBody>(
             return refuse::refuse_plain(socket, lingering).await;
         }
         Some(tls) => match Box::pin(tls.accept(socket, first_tick)).await {
-            Some(accepted) => accepted,
+            Some((stream, retired)) => (Stream::Tls(stream), retired),
             None => return,
         },
     };

@@ -18,9 +18,9 @@ use rustls::{InconsistentKeys, RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-use super::stream::Stream;
 use crate::debt::Debt;
 use hapax_config as config;
 use hapax_telemetry::TlsMeter;
@@ -152,12 +152,12 @@ impl Tls {
         &self,
         socket: TcpStream,
         deadline: Instant,
-    ) -> Option<(Stream, CancellationToken)> {
+    ) -> Option<(Box<TlsStream<TcpStream>>, CancellationToken)> {
         let generation = self.0.current.load_full();
         let peer = socket.peer_addr().map(|address| address.ip());
         let handshake = TlsAcceptor::from(Arc::clone(&generation.config)).accept(socket);
         let failure = match timeout_at(deadline, handshake).await {
-            Ok(Ok(stream)) => return Some((Stream::Tls(Box::new(stream)), generation.retired.clone())),
+            Ok(Ok(stream)) => return Some((Box::new(stream), generation.retired.clone())),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "it was not complete in time".to_owned(),
         };

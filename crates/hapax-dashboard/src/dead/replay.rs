@@ -7,7 +7,8 @@ use hapax_engine::ReplayRequest;
 use maud::{Markup, html};
 
 use super::super::done::Done;
-use super::super::form::{Fields, form};
+use super::super::fields::Fields;
+use super::super::form::form;
 use super::super::frame::{self, Here};
 use super::super::moment::moment;
 use super::super::viewer::{Acting, Viewer};

@@ -5,7 +5,8 @@ use hapax_core::store::ReplayMode;
 use maud::{Markup, html};
 
 use super::super::done::Done;
-use super::super::form::{Fields, form};
+use super::super::fields::Fields;
+use super::super::form::form;
 use super::super::link;
 use super::super::viewer::{Acting, Viewer};
 use hapax_admin::access::Narrowed;

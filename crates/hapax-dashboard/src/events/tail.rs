@@ -3,7 +3,7 @@
 use hapax_core::store::EventQuery;
 use maud::{Markup, html};
 
-use crate::form::CSRF_FIELD;
+use crate::fields::CSRF_FIELD;
 use crate::live::NOT_LIVE;
 use crate::viewer::Viewer;
 use hapax_admin::stream::is_seen_at_arrival;
