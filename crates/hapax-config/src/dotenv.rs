@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::kept_secrets::{KeptSecrets, SecretError};
 use super::problem::{ConfigError, ConfigLocation, Problem};
-use super::secret::{KeptSecrets, SecretError};
 
 const FILE: &str = ".env";
 

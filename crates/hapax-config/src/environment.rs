@@ -6,8 +6,8 @@ use std::fmt;
 use std::path::Path;
 
 use super::dotenv::{self, Dotenv};
+use super::kept_secrets::{ENVIRONMENT_OF_COMMANDS, KeptSecrets};
 use super::problem::ConfigError;
-use super::secret::{ENVIRONMENT_OF_COMMANDS, KeptSecrets};
 
 /// The environment variables, as they were when this value was created.
 #[derive(Clone, Default)]
@@ -94,16 +94,17 @@ impl Environment {
 
     /// The variables that commands printing secrets inherit. None of them come from `.env`, which is for this process
     /// only.
-    pub(super) fn of_commands(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+    pub(super) fn of_commands(&self) -> Vec<(&str, &OsStr)> {
         let variables = self.variables.iter();
         let named = variables.map(|(name, value)| (name.as_str(), value.as_os_str()));
-        named.filter(|(name, _)| {
+        let is_inherited = |(name, _): &(&str, &OsStr)| {
             let is_allowed = |allowed: &&str| match allowed.strip_suffix('*') {
                 Some(prefix) => name.starts_with(prefix),
                 None => name == allowed,
             };
             ENVIRONMENT_OF_COMMANDS.iter().any(is_allowed)
-        })
+        };
+        named.filter(is_inherited).collect()
     }
 
     /// The values last read from files and commands.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::secret::{KeptSecrets, SecretOrigin};
+use super::kept_secrets::KeptSecrets;
+use super::secret_origin::SecretOrigin;
 use super::{Config, ConfigError, Environment, Flag, parse, read_text};
 
 /// Reads the file at a path, with these flags.
@@ -42,7 +43,7 @@ impl Loader {
     /// When the configuration cannot be used.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let environment = self.environment()?;
-        self.kept.refresh(&environment);
+        self.kept.refresh(&environment.of_commands());
         self.parse(read_text(&self.path)?, &environment)
     }
 
@@ -73,7 +74,7 @@ impl Loader {
 
     /// Runs the commands that print secrets and returns those with new output.
     pub fn refresh_commands(&self) -> Vec<SecretOrigin> {
-        self.kept.refresh(&Environment::of_process())
+        self.kept.refresh(&Environment::of_process().of_commands())
     }
 
     /// How often to run the commands.

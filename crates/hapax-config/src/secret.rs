@@ -2,69 +2,13 @@
 //!
 //! Errors name the variable, the file or the command, never the value.
 
-mod command;
-mod kept;
-mod words;
-
-use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use hapax_core::Secret;
 
 use super::environment::{Environment, NoVariable};
-pub use command::{CommandError, ENVIRONMENT_OF_COMMANDS};
-pub use kept::KeptSecrets;
-pub use words::WordsError;
-
-/// The largest secret, in bytes. A secret is a single line.
-pub(super) const SECRET_BYTES_MAX: u64 = 64 * 1024;
-
-/// The origin of a secret, which may be printed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretOrigin {
-    /// An environment variable.
-    Variable(String),
-    File(PathBuf),
-    /// The output of a command.
-    Command(String),
-    /// The configuration file itself.
-    Literal,
-}
-
-impl fmt::Display for SecretOrigin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Variable(name) => write!(formatter, "env:{name}"),
-            Self::File(path) => write!(formatter, "file:{}", path.display()),
-            Self::Command(command) => write!(formatter, "exec:{command}"),
-            Self::Literal => formatter.write_str("literal"),
-        }
-    }
-}
-
-/// Why a secret cannot be resolved.
-#[derive(Debug, thiserror::Error)]
-pub enum SecretError {
-    /// The reference has no name.
-    #[error("`{0}` has no name after the colon: write \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\"")]
-    NameMissing(&'static str),
-    #[error("the environment variable {0} is not set; set it, or use another one with \"env:NAME\"")]
-    VariableNotSet(String),
-    #[error("the environment variable {0} is not UTF-8")]
-    VariableNotUtf8(String),
-    #[error("the file {} cannot be read ({error})", path.display())]
-    FileUnreadable { path: PathBuf, error: std::io::Error },
-    /// The file is too large to be a secret.
-    #[error("the file {} is larger than {SECRET_BYTES_MAX} bytes, so it is not a secret", .0.display())]
-    FileTooLarge(PathBuf),
-    #[error("the file {} is not UTF-8", .0.display())]
-    FileNotUtf8(PathBuf),
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    #[error("the secret from {0} is empty")]
-    Empty(SecretOrigin),
-}
+use super::kept_secrets::{SecretError, without_line_end};
+use super::secret_origin::SecretOrigin;
 
 /// The secret that `reference` names, and its origin.
 pub fn resolve_secret(
@@ -83,7 +27,7 @@ pub fn resolve_secret(
         )
     } else if let Some(command) = reference.strip_prefix("exec:") {
         (
-            environment.kept().command(command, environment)?,
+            environment.kept().command(command, &environment.of_commands())?,
             SecretOrigin::Command(command.to_owned()),
         )
     } else {
@@ -113,33 +57,6 @@ fn from_file(path: &Path, environment: &Environment) -> Result<String, SecretErr
     let bytes = environment.kept().file(path)?;
     let text = String::from_utf8(bytes).map_err(|_| SecretError::FileNotUtf8(path.to_owned()))?;
     Ok(without_line_end(text))
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, SecretError> {
-    let unreadable = |error| SecretError::FileUnreadable {
-        path: path.to_owned(),
-        error,
-    };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(SECRET_BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > SECRET_BYTES_MAX {
-        return Err(SecretError::FileTooLarge(path.to_owned()));
-    }
-    Ok(bytes)
-}
-
-/// Removes the line ending that editors and `echo` add to a secret.
-fn without_line_end(mut text: String) -> String {
-    if text.ends_with('\n') {
-        text.pop();
-        if text.ends_with('\r') {
-            text.pop();
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! The last values read from files and commands, to detect changes and to continue while a command fails.
 
+mod command;
+mod words;
+
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,9 +14,36 @@ use aws_lc_rs::digest::{SHA256, digest};
 use hapax_core::Secret;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::super::environment::Environment;
-use super::super::report::Origins;
-use super::{SecretError, SecretOrigin, command, read_file};
+use super::origins::Origins;
+use super::secret_origin::SecretOrigin;
+pub use command::{CommandError, ENVIRONMENT_OF_COMMANDS};
+pub use words::WordsError;
+
+/// The largest secret, in bytes. A secret is a single line.
+const SECRET_BYTES_MAX: u64 = 64 * 1024;
+
+/// Why a secret cannot be resolved.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The reference has no name.
+    #[error("`{0}` has no name after the colon: write \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\"")]
+    NameMissing(&'static str),
+    #[error("the environment variable {0} is not set; set it, or use another one with \"env:NAME\"")]
+    VariableNotSet(String),
+    #[error("the environment variable {0} is not UTF-8")]
+    VariableNotUtf8(String),
+    #[error("the file {} cannot be read ({error})", path.display())]
+    FileUnreadable { path: PathBuf, error: std::io::Error },
+    /// The file is too large to be a secret.
+    #[error("the file {} is larger than {SECRET_BYTES_MAX} bytes, so it is not a secret", .0.display())]
+    FileTooLarge(PathBuf),
+    #[error("the file {} is not UTF-8", .0.display())]
+    FileNotUtf8(PathBuf),
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    #[error("the secret from {0} is empty")]
+    Empty(SecretOrigin),
+}
 
 /// The files and commands that secrets came from. Clones share the same state.
 #[derive(Clone, Default)]
@@ -40,11 +72,11 @@ impl KeptSecrets {
     }
 
     /// The last output of a command. Runs the command if it has not run yet.
-    pub(super) fn command(&self, text: &str, environment: &Environment) -> Result<String, SecretError> {
+    pub(super) fn command(&self, text: &str, variables: &[(&str, &OsStr)]) -> Result<String, SecretError> {
         if let Some(printed) = self.lock().commands.get(text) {
             return Ok(printed.value.expose().to_owned());
         }
-        let value = printed(text, environment)?;
+        let value = printed(text, variables)?;
         let kept = Printed {
             value: Secret::new(value.as_str()),
             at: Instant::now(),
@@ -55,16 +87,16 @@ impl KeptSecrets {
     }
 
     /// Runs every command again and returns those with new output. A command that fails keeps its value.
-    pub fn refresh(&self, environment: &Environment) -> Vec<SecretOrigin> {
+    pub(super) fn refresh(&self, variables: &[(&str, &OsStr)]) -> Vec<SecretOrigin> {
         let commands: Vec<String> = self.lock().commands.keys().cloned().collect();
         let changed = commands
             .into_iter()
-            .filter(|text| self.has_changed(text, environment));
+            .filter(|text| self.has_changed(text, variables));
         changed.map(SecretOrigin::Command).collect()
     }
 
-    fn has_changed(&self, text: &str, environment: &Environment) -> bool {
-        let result = printed(text, environment);
+    fn has_changed(&self, text: &str, variables: &[(&str, &OsStr)]) -> bool {
+        let result = printed(text, variables);
         let mut inner = self.lock();
         let Some(kept) = inner.commands.get_mut(text) else {
             return false;
@@ -135,12 +167,39 @@ impl KeptSecrets {
 }
 
 /// A command's output. Empty output is an error: a tool that is signed out may print nothing and still succeed.
-fn printed(text: &str, environment: &Environment) -> Result<String, SecretError> {
-    let value = super::without_line_end(command::run(text, environment)?);
+fn printed(text: &str, variables: &[(&str, &OsStr)]) -> Result<String, SecretError> {
+    let value = without_line_end(command::run(text, variables)?);
     if value.is_empty() {
         return Err(SecretError::Empty(SecretOrigin::Command(text.to_owned())));
     }
     Ok(value)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, SecretError> {
+    let unreadable = |error| SecretError::FileUnreadable {
+        path: path.to_owned(),
+        error,
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(SECRET_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > SECRET_BYTES_MAX {
+        return Err(SecretError::FileTooLarge(path.to_owned()));
+    }
+    Ok(bytes)
+}
+
+/// Removes the line ending that editors and `echo` add to a secret.
+pub(super) fn without_line_end(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    text
 }
 
 fn hash(content: &Result<Vec<u8>, SecretError>) -> Option<Vec<u8>> {
@@ -157,6 +216,7 @@ impl std::fmt::Debug for KeptSecrets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Environment;
 
     fn environment() -> Environment {
         Environment::with([("PATH", Environment::of_process().text("PATH").unwrap())])
@@ -167,24 +227,36 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("value");
         let (kept, text) = (KeptSecrets::default(), format!("cat {}", file.display()));
-        assert!(kept.command(&text, &environment()).is_err(), "there is none yet");
+        assert!(
+            kept.command(&text, &environment().of_commands()).is_err(),
+            "there is none yet"
+        );
         std::fs::write(&file, "first\n").unwrap();
-        assert_eq!(kept.command(&text, &environment()).unwrap(), "first");
-        assert_eq!(kept.refresh(&environment()), []);
+        assert_eq!(
+            kept.command(&text, &environment().of_commands()).unwrap(),
+            "first"
+        );
+        assert_eq!(kept.refresh(&environment().of_commands()), []);
         for broken in [None, Some("\n")] {
             match broken {
                 None => std::fs::remove_file(&file).unwrap(),
                 Some(content) => std::fs::write(&file, content).unwrap(),
             }
-            assert_eq!(kept.refresh(&environment()), []);
-            assert_eq!(kept.command(&text, &environment()).unwrap(), "first");
+            assert_eq!(kept.refresh(&environment().of_commands()), []);
+            assert_eq!(
+                kept.command(&text, &environment().of_commands()).unwrap(),
+                "first"
+            );
         }
         std::fs::write(&file, "second").unwrap();
         assert_eq!(
-            kept.refresh(&environment()),
+            kept.refresh(&environment().of_commands()),
             [SecretOrigin::Command(text.clone())]
         );
-        assert_eq!(kept.command(&text, &environment()).unwrap(), "second");
+        assert_eq!(
+            kept.command(&text, &environment().of_commands()).unwrap(),
+            "second"
+        );
     }
 
     #[test]

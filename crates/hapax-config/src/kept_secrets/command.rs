@@ -3,6 +3,7 @@
 //! The command runs without a shell, with a closed stdin, a deadline, and a separate environment that holds none of the
 //! service's other secrets. Its stderr is discarded, because it may contain anything.
 
+use std::ffi::OsStr;
 use std::io;
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,7 +12,6 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::super::environment::Environment;
 use super::SECRET_BYTES_MAX;
 use super::words::{WordsError, split};
 use crate::process_group::Group;
@@ -74,11 +74,11 @@ pub enum CommandError {
 }
 
 /// The command's output, without the line ending.
-pub(super) fn run(command: &str, environment: &Environment) -> Result<String, CommandError> {
-    run_within(DEADLINE, command, environment)
+pub(super) fn run(command: &str, variables: &[(&str, &OsStr)]) -> Result<String, CommandError> {
+    run_within(DEADLINE, command, variables)
 }
 
-fn run_within(limit: Duration, command: &str, environment: &Environment) -> Result<String, CommandError> {
+fn run_within(limit: Duration, command: &str, variables: &[(&str, &OsStr)]) -> Result<String, CommandError> {
     let words = split(command)?;
     // A separate thread and runtime, because configurations are read both inside and outside a runtime.
     std::thread::scope(|scope| {
@@ -87,7 +87,7 @@ fn run_within(limit: Duration, command: &str, environment: &Environment) -> Resu
                 .enable_all()
                 .build()
                 .map_err(|error| failed(&words, format!("cannot be waited for ({error})")))?
-                .block_on(output(limit, &words, environment))
+                .block_on(output(limit, &words, variables))
         });
         running
             .join()
@@ -98,14 +98,14 @@ fn run_within(limit: Duration, command: &str, environment: &Environment) -> Resu
 async fn output(
     limit: Duration,
     words: &[String],
-    environment: &Environment,
+    variables: &[(&str, &OsStr)],
 ) -> Result<String, CommandError> {
     let (program, arguments) = words.split_first().ok_or(WordsError::Empty)?;
     let mut command = Command::new(program);
     command
         .args(arguments)
         .env_clear()
-        .envs(environment.of_commands())
+        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -157,6 +157,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::Environment;
 
     fn with(variables: &[(&str, &str)]) -> Environment {
         let process = Environment::of_process();
@@ -169,8 +170,11 @@ mod tests {
 
     #[test]
     fn a_command_gets_its_arguments_as_they_are_and_a_closed_stdin() {
-        assert_eq!(run("printf %s 'hunter2 $x'", &with(&[])).unwrap(), "hunter2 $x");
-        assert_eq!(run("cat", &with(&[])).unwrap(), "");
+        assert_eq!(
+            run("printf %s 'hunter2 $x'", &with(&[]).of_commands()).unwrap(),
+            "hunter2 $x"
+        );
+        assert_eq!(run("cat", &with(&[]).of_commands()).unwrap(), "");
     }
 
     #[test]
@@ -182,7 +186,7 @@ mod tests {
             ("STRIPE_SECRET", "hunter2"),
             ("HAPAX_ADMIN_TOKEN", "hunter2"),
         ]);
-        let seen = run("env", &environment).unwrap();
+        let seen = run("env", &environment.of_commands()).unwrap();
         let mut names: Vec<&str> = seen
             .lines()
             .filter_map(|line| Some(line.split_once('=')?.0))
@@ -200,7 +204,7 @@ mod tests {
             ("no-such-program-anywhere", "cannot be started"),
             ("echo $SECRET", "not run by a shell"),
         ] {
-            let message = run(command, &with(&[])).unwrap_err().to_string();
+            let message = run(command, &with(&[]).of_commands()).unwrap_err().to_string();
             assert!(message.contains(problem), "{message}");
             assert!(!message.contains("hunter2"), "{message}");
         }
@@ -211,7 +215,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
         let command = format!("sh -c 'sleep 600 & echo $! >{}; wait'", file.display());
-        let message = run_within(Duration::from_secs(2), &command, &with(&[])).unwrap_err();
+        let message = run_within(Duration::from_secs(2), &command, &with(&[]).of_commands()).unwrap_err();
         assert!(message.to_string().contains("was killed"), "{message}");
         let child = std::fs::read_to_string(&file).unwrap();
         let began = Instant::now();
