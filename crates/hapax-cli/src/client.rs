@@ -22,7 +22,7 @@ pub use pages::Page;
 pub use target::Target;
 
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::NOTE_HEADER;
 use hapax_outbound::client as outbound;
 use hapax_outbound::exchange::{self, Bounds};

@@ -2,4 +2,5 @@
 
 pub mod client;
 pub mod exit;
+pub mod globals;
 pub mod verbs;

@@ -51,14 +51,13 @@ pub mod store;
 pub mod twice;
 pub mod verify;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use hapax_core::Secret;
 
 use crate::exit::{CliError, Exit};
-use hapax_terminal::output::{self, Color};
+use crate::globals::Globals;
+use hapax_terminal::output;
 
 /// Every webhook takes effect exactly once.
 ///
@@ -83,49 +82,6 @@ Examples:
   hapax events list --status dead
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 not found, 5 a check found a problem.";
-
-/// Flags that every verb accepts.
-#[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Global options")]
-pub struct Globals {
-    /// Configuration file
-    #[arg(
-        short,
-        long,
-        global = true,
-        env = "HAPAX_CONFIG",
-        value_name = "FILE",
-        default_value = "hapax.toml"
-    )]
-    pub config: PathBuf,
-
-    /// URL of a running service's admin API [default: `server.admin_listen` in the configuration]
-    #[arg(long, global = true, env = "HAPAX_ADMIN_URL", value_name = "URL")]
-    pub admin: Option<String>,
-
-    /// Token for the admin API [default: `server.admin_token` in the configuration]
-    // Hidden, because help would print the value.
-    #[arg(long, global = true, env = "HAPAX_ADMIN_TOKEN", hide_env_values = true, value_name = "TOKEN",
-          value_parser = secret)]
-    pub token: Option<Secret>,
-
-    /// CA certificates to trust if the admin port uses TLS, as a PEM file [default: the configured certificate, or the
-    /// public CAs]
-    #[arg(long, global = true, env = "HAPAX_ADMIN_CA", value_name = "FILE")]
-    pub cacert: Option<PathBuf>,
-
-    /// Client certificate and key in one PEM file, for an admin port with `client_ca`
-    #[arg(long, global = true, env = "HAPAX_ADMIN_CERT", value_name = "FILE")]
-    pub client_cert: Option<PathBuf>,
-
-    /// Print data as JSON
-    #[arg(long, global = true)]
-    pub json: bool,
-
-    /// Colour the output; respects `NO_COLOR`
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
-    pub color: Color,
-}
 
 /// The verbs. The help text of each is on its `Args`: a doc comment here would replace the long help there.
 #[derive(Debug, Subcommand)]
@@ -263,13 +219,10 @@ fn word(value: &impl serde::Serialize) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "a clap value parser returns a Result")]
-fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
-    Ok(Secret::new(text))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use clap::CommandFactory as _;
 
     use super::*;

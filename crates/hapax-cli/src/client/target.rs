@@ -7,7 +7,7 @@ use hapax_core::Secret;
 use http::Uri;
 
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_config::{self as config, ConfigError, Environment, Flag, Server};
 
 use hapax_outbound::tls::{Tls, Trust};

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::{Globals, word};
+use super::word;
 use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_api::views::{AlertTestView, AlertView, AlertsView};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table, printable};

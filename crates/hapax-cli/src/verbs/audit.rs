@@ -2,9 +2,9 @@
 
 use hapax_core::store::AuditHead;
 
-use super::Globals;
 use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::Parameters;
 use hapax_api::views::{AuditPageView, AuditVerifiedView};
 use hapax_terminal::output;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use hapax_core::Secret;
 use hapax_store_postgres::Connector;
 
-use super::Globals;
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_config::StoreUrl;
 use hapax_load::redis::Redis;
 use hapax_load::{bench, interrupt, preload, workspace};

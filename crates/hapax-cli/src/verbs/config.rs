@@ -1,7 +1,7 @@
 //! `hapax config`: check or show the configuration.
 
-use super::Globals;
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_config::{self as config, ConfigError, Environment};
 use hapax_terminal::output;
 

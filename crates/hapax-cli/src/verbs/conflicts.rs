@@ -2,9 +2,9 @@
 
 use hapax_core::EventId;
 
-use super::Globals;
 use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::{Parameters, segment};
 use hapax_api::readable;
 use hapax_api::views::{DiffKind, DiffSide, DiffView, EventPageView, ReleasedView};

@@ -5,9 +5,9 @@ mod groups;
 use hapax_core::EventId;
 use serde_json::json;
 
-use super::Globals;
 use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::Parameters;
 use hapax_api::views::{DeliveriesView, DisposedView};
 use hapax_terminal::output;

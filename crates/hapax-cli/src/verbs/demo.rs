@@ -1,7 +1,7 @@
 //! `hapax demo`: proof that no event is lost and none takes effect twice.
 
-use super::Globals;
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_config::StoreUrl;
 use hapax_load::workspace::{Afterwards, Workspace};
 use hapax_load::{demo, interrupt};

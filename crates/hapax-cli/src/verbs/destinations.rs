@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::readable;
 use hapax_api::views::{DestinationsView, PauseView};
 use hapax_terminal::output;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use hapax_engine::Notice;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::Globals;
 use crate::exit::CliError;
+use crate::globals::Globals;
 use folder::Folder;
 use hapax_config::{self as config, Config, Environment};
 use hapax_server::signals::{Signal, Signals};

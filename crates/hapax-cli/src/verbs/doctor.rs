@@ -15,8 +15,8 @@ mod service;
 mod signatures;
 mod store;
 
-use super::Globals;
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_config::{self as config, Environment};
 use hapax_terminal::output;
 

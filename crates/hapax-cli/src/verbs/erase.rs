@@ -4,11 +4,11 @@ use std::io::{IsTerminal as _, Write as _};
 
 use serde_json::json;
 
-use super::Globals;
 use super::events::list::looked_at;
 use super::filter::EventFilter;
 use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_api::views::{CoverageView, ErasureView, EventPageView};
 use hapax_terminal::output::{self, counted};
 

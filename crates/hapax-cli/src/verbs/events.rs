@@ -7,10 +7,10 @@ mod tail;
 
 use hapax_core::EventId;
 
-use super::Globals;
 use super::filter::EventFilter;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::views::EventView;
 use hapax_terminal::output;
 

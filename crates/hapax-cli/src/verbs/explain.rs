@@ -6,8 +6,8 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 use serde_json::{Value, json};
 
-use super::Globals;
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::problem::Code;
 use hapax_api::renamed::{self, Kind};
 use hapax_config::nearest;

@@ -1,8 +1,8 @@
 //! `hapax forget`: remove an event id from the ledger.
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::segment;
 use hapax_api::views::ForgottenView;
 use hapax_terminal::output;

@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::{Handshake, OptionKind, Verifier};
 
-use super::Globals;
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_config::{self as config, keys};
 use hapax_terminal::output;
 

@@ -28,7 +28,7 @@ pub struct Args {
     pub path: String,
 
     /// Stripe signing secret
-    #[arg(long, env = child::SECRET_VARIABLE, hide_env_values = true, value_parser = super::secret)]
+    #[arg(long, env = child::SECRET_VARIABLE, hide_env_values = true, value_parser = crate::globals::secret)]
     pub secret: Secret,
 
     /// Number of connections

@@ -1,8 +1,8 @@
 //! `hapax outbox`: the state of the outboxes.
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::segment;
 use hapax_api::views::{OutboxRetriedView, OutboxView, OutboxesView};
 use hapax_terminal::output;

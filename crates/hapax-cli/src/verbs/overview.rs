@@ -2,10 +2,10 @@
 
 use hapax_core::store::TimeRange;
 
-use super::Globals;
 use super::stats::traffic;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::views::OverviewView;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, printable};

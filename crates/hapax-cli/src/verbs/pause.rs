@@ -1,8 +1,8 @@
 //! `hapax pause`: stop delivering to a destination.
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::segment;
 use hapax_api::views::PauseView;
 use hapax_terminal::output;

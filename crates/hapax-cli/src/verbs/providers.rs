@@ -9,8 +9,8 @@ pub mod words;
 use hapax_verify::catalogue;
 use serde_json::{Value, json};
 
-use super::Globals;
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_config::nearest;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};

@@ -1,8 +1,8 @@
 //! `hapax register`: accept a provider's signing secret.
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::duration::parse_duration;
 use hapax_api::path::segment;
 use hapax_api::views::RegistrationView;

@@ -7,10 +7,10 @@ use clap::ValueEnum;
 use hapax_core::EventId;
 use hapax_core::store::ReplayMode;
 
-use super::Globals;
 use super::filter::EventFilter;
 use crate::client::Client;
 use crate::exit::CliError;
+use crate::globals::Globals;
 
 /// The filter flags, one of which is required if no id is given.
 const FILTERS: [&str; 8] = [

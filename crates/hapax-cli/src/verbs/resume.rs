@@ -1,8 +1,8 @@
 //! `hapax resume`: resume delivering to a paused destination.
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::segment;
 use hapax_api::views::ResumedView;
 use hapax_terminal::output;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::segment;
 use hapax_api::views::{DeletedSearchView, SavedSearchView, SavedSearchesView};
 use hapax_terminal::output;

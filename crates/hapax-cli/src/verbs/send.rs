@@ -14,8 +14,9 @@ use hapax_core::Secret;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::{Globals, body, option};
+use super::{body, option};
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_terminal::output;
 
 use delivery::Delivery;
@@ -43,7 +44,7 @@ pub struct Args {
 
     /// Signing secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; for a key pair, the private half
     /// [default: the source's first secret, or that of `hapax dev` in this folder]
-    #[arg(long, value_name = "SECRET", value_parser = super::secret)]
+    #[arg(long, value_name = "SECRET", value_parser = crate::globals::secret)]
     pub secret: Option<Secret>,
 
     /// Option of the provider; may be repeated (`hapax providers NAME` lists them)

@@ -1,7 +1,7 @@
 //! `hapax serve`: the service, configured by `hapax.toml`.
 
-use super::Globals;
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_config::{Environment, Flag, Loader};
 use hapax_server as serve;
 use hapax_telemetry::logging;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::Globals;
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use hapax_api::duration::parse_duration;
 use hapax_config::StoreUrl;
 use hapax_load::workspace::{Afterwards, Workspace};

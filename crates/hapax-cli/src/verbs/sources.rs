@@ -2,9 +2,9 @@
 
 use hapax_verify::{IdClass, OnConflict};
 
-use super::Globals;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::readable;
 use hapax_api::views::{SourceView, SourcesView};
 use hapax_terminal::output;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use hapax_core::store::TimeRange;
 
-use super::Globals;
 use super::destinations::state;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::globals::Globals;
 use hapax_api::path::Parameters;
 use hapax_api::readable;
 use hapax_api::views::{DestinationStatsView, SourceStatsView, StatsView};

@@ -2,8 +2,8 @@
 
 pub mod migrate;
 
-use super::Globals;
 use crate::exit::CliError;
+use crate::globals::Globals;
 
 /// Migrate the store to another backend.
 ///

@@ -3,8 +3,8 @@
 pub mod proxy;
 pub mod run;
 
-use super::Globals;
 use crate::exit::CliError;
+use crate::globals::Globals;
 
 /// Test any webhook handler for duplicate deliveries, in any language, over HTTP.
 ///

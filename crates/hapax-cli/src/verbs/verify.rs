@@ -13,8 +13,9 @@ use anyhow::Context as _;
 use hapax_core::{Clock as _, Secret, SystemClock};
 use hapax_verify::Request;
 
-use super::{Globals, body, option};
+use super::{body, option};
 use crate::exit::{CliError, Exit};
+use crate::globals::Globals;
 use report::Report;
 use subject::Subject;
 
@@ -38,11 +39,11 @@ pub struct Args {
     pub body: Option<PathBuf>,
 
     /// Secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; may be repeated [default: the source's]
-    #[arg(long, value_name = "SECRET", value_parser = super::secret)]
+    #[arg(long, value_name = "SECRET", value_parser = crate::globals::secret)]
     pub secret: Vec<Secret>,
 
     /// Previous secret, tried only to identify the mistake; may be repeated
-    #[arg(long, value_name = "SECRET", value_parser = super::secret)]
+    #[arg(long, value_name = "SECRET", value_parser = crate::globals::secret)]
     pub older_secret: Vec<Secret>,
 
     /// Option of the provider; may be repeated (`hapax providers NAME` lists them)

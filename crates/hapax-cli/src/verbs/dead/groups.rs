@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::views::DeadGroupsView;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};

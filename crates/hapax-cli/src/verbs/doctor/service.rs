@@ -1,7 +1,7 @@
 //! The running service, if there is one: it answers for the store and the ports that it holds.
 
 use crate::client::{Client, Error};
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::views::ReadyView;
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use hapax_core::{Clock, SystemClock};
 use super::check::Check;
 use super::service::Service;
 use crate::client::Client;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::views::ReadyView;
 use hapax_api::views::{EncryptionView, StatsView};
 use hapax_config::{Store, StoreUrl};

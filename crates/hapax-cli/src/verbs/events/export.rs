@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{ExportArgs, ExportFormat};
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_terminal::output;
 
 pub(super) async fn run(client: &Client, args: &ExportArgs, globals: &Globals) -> Result<(), CliError> {

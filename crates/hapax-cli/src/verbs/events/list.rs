@@ -3,7 +3,7 @@
 use super::ListArgs;
 use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::path::Parameters;
 use hapax_api::readable;
 use hapax_api::views::{CoverageView, EventPageView};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::readable;
 use hapax_api::views::{DeliveryView, DuplicatesView, EventView};
 use hapax_terminal::output;

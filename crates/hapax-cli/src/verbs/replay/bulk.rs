@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Args;
 use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use crate::verbs::events::list::looked_at;
 use hapax_api::views::{ReplayJobView, ReplayPreviewView};
 use hapax_terminal::output;

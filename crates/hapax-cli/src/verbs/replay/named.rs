@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Args;
 use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::views::{EventView, ReplayedView};
 use hapax_terminal::output;
 

@@ -13,8 +13,9 @@ use http::Uri;
 
 use super::Args;
 use crate::exit::CliError;
+use crate::globals::Globals;
 use crate::verbs::dev::folder::{FOLDER_DEFAULT, signing_secret};
-use crate::verbs::{Globals, option};
+use crate::verbs::option;
 use hapax_config::{self as config, Config, ConfigError, Environment, Source, nearest, resolve_secret};
 use hapax_outbound::tls::{Tls, Trust};
 use hapax_terminal::output;

@@ -6,7 +6,7 @@ use hapax_core::store::TimeRange;
 
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::path::Parameters;
 use hapax_api::readable;
 use hapax_api::views::{DuplicateStatsView, GapClassView, RedeliveredView, SourceDuplicatesView};

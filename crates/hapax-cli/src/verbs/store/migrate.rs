@@ -16,7 +16,7 @@ use serde_json::json;
 use self::both_stores::{Begun, BothStores};
 use self::verify::StoreComparison;
 use crate::exit::{CliError, Exit};
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_config::StoreUrl;
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::{CliError, Exit};
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_terminal::output;
 
 /// Stand in front of a handler while its own tests run, and deliver every POST twice.

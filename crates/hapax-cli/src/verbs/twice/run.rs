@@ -7,7 +7,7 @@ use hapax_core::Secret;
 use hapax_twice::{Plan, PlanOutcome, PlanResult, Twice};
 
 use crate::exit::{CliError, Exit};
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_api::duration::parse_duration;
 use hapax_config::{Environment, resolve_secret};
 use hapax_terminal::output;
@@ -38,7 +38,7 @@ pub struct Args {
     pub provider: String,
 
     /// Secret that the handler verifies with: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself
-    #[arg(long, value_name = "SECRET", value_parser = crate::verbs::secret)]
+    #[arg(long, value_name = "SECRET", value_parser = crate::globals::secret)]
     pub secret: Secret,
 
     /// Folder of events: NAME.json is a body, NAME.headers has additional headers [default: the provider's sample]

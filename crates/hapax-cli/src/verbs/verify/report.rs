@@ -5,7 +5,7 @@ use hapax_verify::{Envelope, Identification, Rejection, Request, Step, StepOutco
 use serde_json::{Value, json};
 
 use super::Subject;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 

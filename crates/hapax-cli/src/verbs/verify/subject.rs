@@ -9,7 +9,8 @@ use hapax_verify::{Options, Recipe, Verifier};
 
 use super::Args;
 use crate::exit::CliError;
-use crate::verbs::{Globals, option};
+use crate::globals::Globals;
+use crate::verbs::option;
 use hapax_config::{self as config, Config, ConfigError, Environment, Source, nearest, resolve_secret};
 
 /// A verifier, and those whose secrets may have been used by mistake.

@@ -7,7 +7,7 @@ use hapax_verify::vectors::File;
 use serde::Serialize;
 
 use crate::exit::{CliError, Exit};
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_terminal::output;
 
 /// The largest vector file that is read.

@@ -7,7 +7,7 @@ use hapax_core::{Backend, Clock, DeliveryState};
 
 use super::Args;
 use crate::exit::CliError;
-use crate::verbs::Globals;
+use crate::globals::Globals;
 use hapax_config::{self as config, Encryption, Environment, StoreUrl};
 use hapax_server::OpenStore;
 
