@@ -14,26 +14,10 @@ use crate::indexed;
 use crate::lanes;
 use crate::look_up::{self, Holder};
 use crate::noted::{self, Noted};
-use crate::outcome::{Ending, WorkRow, conclude};
+use crate::outcome::{Ending, conclude};
 use crate::rows::{Class, on_dead_code, state_code};
 use crate::tallies;
-
-pub(crate) const INSERT_LEDGER: &str = "
-    INSERT INTO ledger (key, scope, id, generation, first_seen, expires_at, raw_hash,
-                        content_rule, content_hash, forgotten)
-    VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, 0)
-    ON CONFLICT (key) DO NOTHING";
-
-pub(crate) const INSERT_EVENT: &str = "
-    INSERT INTO events (seq, id, scope, source, generation, received_at, accepted_at, event_id, type,
-                        signed_at, secret_index, raw_hash, batch_id, batch_index, headers, body, no)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
-    ON CONFLICT (seq) DO NOTHING";
-
-pub(crate) const INSERT_WORK: &str = "
-    INSERT INTO work (seq, destination, class, wake_at, state, token, attempts, lost, owner, generation,
-                      idempotency_key, lane, lane_order, on_dead, replay)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+use crate::work_row::WorkRow;
 
 /// Accepts requests independently of each other.
 pub(crate) fn accept(

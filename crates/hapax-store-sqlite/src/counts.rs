@@ -9,7 +9,7 @@ use hapax_core::{DeliveryState, Timestamp};
 use rusqlite::OptionalExtension;
 
 use crate::failure::Failure;
-use crate::lock::beside;
+use crate::private::beside;
 use crate::reader::ReadDesk;
 use crate::rows::{state_code, state_of};
 use crate::tallies::EVENTS;

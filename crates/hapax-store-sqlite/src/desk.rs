@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use hapax_core::store::{Alive, JobHold, ReplayJobId};
 use hapax_core::{Clock, EventId, Owner, Timestamp, Token};
-use rusqlite::{Connection, OptionalExtension, Statement};
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::Options;
 use crate::failure::{Failure, Reach};
+use crate::hot::Hot;
 use crate::names::Names;
-use crate::purge::Progress;
+use crate::purge_progress::Progress;
 use crate::tallies::Tallies;
 use crate::tokens::Tokens;
 
@@ -86,31 +87,6 @@ pub(crate) struct Desk<'c> {
     pub(crate) hot: Hot<'c>,
     pub(crate) state: &'c mut State,
     pub(crate) care: Care,
-}
-
-/// The statements that every accept and every finish runs.
-pub(crate) struct Hot<'c> {
-    pub(crate) insert_ledger: Statement<'c>,
-    pub(crate) insert_event: Statement<'c>,
-    pub(crate) insert_work: Statement<'c>,
-    pub(crate) select_running: Statement<'c>,
-    pub(crate) delete_work: Statement<'c>,
-    pub(crate) insert_outcome: Statement<'c>,
-    pub(crate) insert_attempt: Statement<'c>,
-}
-
-impl<'c> Hot<'c> {
-    pub(crate) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
-        Ok(Self {
-            insert_ledger: connection.prepare(crate::accept::INSERT_LEDGER)?,
-            insert_event: connection.prepare(crate::accept::INSERT_EVENT)?,
-            insert_work: connection.prepare(crate::accept::INSERT_WORK)?,
-            select_running: connection.prepare(crate::finish::SELECT_RUNNING)?,
-            delete_work: connection.prepare(crate::outcome::DELETE_WORK)?,
-            insert_outcome: connection.prepare(crate::outcome::INSERT_OUTCOME)?,
-            insert_attempt: connection.prepare(crate::finish::INSERT_ATTEMPT)?,
-        })
-    }
 }
 
 impl Desk<'_> {

@@ -6,7 +6,8 @@ use hapax_core::{EventId, Headers};
 use crate::dead::dispose_row;
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
-use crate::outcome::{Ending, WorkRow, conclude, work_row};
+use crate::outcome::{Ending, conclude};
+use crate::work_row::{WorkRow, work_row};
 
 /// Erases events independently of each other.
 pub(crate) fn erase(

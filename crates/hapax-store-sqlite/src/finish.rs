@@ -6,20 +6,9 @@ use rusqlite::params;
 
 use crate::desk::{Desk, PROBES};
 use crate::failure::Failure;
-use crate::outcome::{Ending, WorkRow, conclude, work_row};
+use crate::outcome::{Ending, conclude};
 use crate::rows::{Class, state_code};
-
-pub(crate) const SELECT_RUNNING: &str = concat!(
-    "SELECT ",
-    work_row!(),
-    // The `+` keeps the planner off the destination index, which would read the whole backlog.
-    " FROM work WHERE seq >= ?1 AND seq < ?2 AND +destination = ?3 AND token = ?4 AND state = 1 LIMIT 1"
-);
-
-pub(crate) const INSERT_ATTEMPT: &str = "
-    INSERT INTO attempts (seq, no, destination, token, generation, started_at, duration_ms, status, error,
-                          excerpt, message)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+use crate::work_row::WorkRow;
 
 pub(crate) fn finish(desk: &mut Desk<'_>, reports: &[Report]) -> Result<Vec<Written>, Failure> {
     reports.iter().map(|report| finish_one(desk, report)).collect()
@@ -106,25 +95,4 @@ fn put_back(desk: &mut Desk<'_>, row: &WorkRow, attempts: u32, wake_at: i64) -> 
             attempts,
         ])?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use rusqlite::Connection;
-
-    /// Using the destination index would read the whole backlog for each finished delivery.
-    #[test]
-    fn a_running_delivery_is_found_by_its_event_however_long_the_backlog() {
-        let connection = Connection::open_in_memory().unwrap();
-        crate::schema::migrate(&connection).unwrap();
-        let plan: String = connection
-            .query_row(
-                &format!("EXPLAIN QUERY PLAN {SELECT_RUNNING}"),
-                (1, 2, 3, 4),
-                |row| row.get("detail"),
-            )
-            .unwrap();
-        assert_eq!(plan, "SEARCH work USING PRIMARY KEY (seq>? AND seq<?)");
-    }
 }

@@ -6,8 +6,8 @@ use rusqlite::params;
 
 use crate::desk::Desk;
 use crate::failure::Failure;
-use crate::outcome::{WorkRow, work_row};
 use crate::rows::{Class, lane_of, read_event};
+use crate::work_row::{WorkRow, work_row};
 
 /// The maximum number of deliveries leased per call, whatever the caller asks for: each loads its payload into memory.
 const LEASE_MAX: u32 = 1_024;

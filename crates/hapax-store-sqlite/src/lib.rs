@@ -6,7 +6,7 @@
 //!                                               checkpointer: copies the log into the file in parallel
 //! ```
 //!
-//! Every step is one file: its SQL, its rules, nothing else. [`SqliteStore`] only passes inputs to the threads and
+//! Every step is one file: its SQL (but for the statements in `hot`), its rules, nothing else. [`SqliteStore`] only passes inputs to the threads and
 //! answers back.
 
 mod accept;
@@ -27,6 +27,8 @@ mod finish;
 mod forget;
 mod get;
 mod hasten;
+mod hot;
+mod import_mark;
 mod indexed;
 mod jobs;
 mod lanes;
@@ -38,6 +40,7 @@ mod moment;
 mod names;
 mod noted;
 mod open;
+mod open_error;
 mod operations;
 mod options;
 mod outcome;
@@ -45,6 +48,7 @@ mod pauses;
 mod private;
 mod probe;
 mod purge;
+mod purge_progress;
 mod queue;
 mod reader;
 mod replay;
@@ -58,9 +62,10 @@ mod tallies;
 mod tokens;
 mod traffic;
 mod values;
+mod work_row;
 mod writer;
 
-pub use open::OpenError;
+pub use open_error::OpenError;
 pub use options::Options;
 pub use schema::SCHEMA_VERSION;
 pub use store::SqliteStore;

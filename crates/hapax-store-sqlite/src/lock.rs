@@ -7,7 +7,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::private;
+use crate::private::{self, beside};
 
 /// The lock, released when it is dropped and however the process ends.
 #[derive(Debug)]
@@ -39,11 +39,4 @@ impl Lock {
 /// The path of the lock file for the database at `path`.
 pub(crate) fn lock_path(path: &Path) -> PathBuf {
     beside(path, ".lock")
-}
-
-/// The database's path with a suffix.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }

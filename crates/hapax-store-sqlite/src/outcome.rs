@@ -1,66 +1,13 @@
 //! How an unfinished delivery becomes an outcome, whatever ended it.
 
-use hapax_core::{DeliveryState, ErrorClass, OnDead, Timestamp, Token};
-use rusqlite::{Row, params};
+use hapax_core::{DeliveryState, ErrorClass, Timestamp, Token};
+use rusqlite::params;
 
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::lanes;
-use crate::rows::{bytes_at, on_dead_code, optional_bytes_at, state_code};
-
-pub(crate) const DELETE_WORK: &str = "DELETE FROM work WHERE seq = ?1 AND destination = ?2";
-
-pub(crate) const INSERT_OUTCOME: &str = "
-    INSERT INTO outcomes (seq, destination, token, state, current, holds, attempts, lost, finished_at, finished_no,
-                          error, generation, idempotency_key, lane, lane_order, on_dead, replay)
-    VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
-
-/// The columns that [`WorkRow::read`] reads.
-macro_rules! work_row {
-    () => {
-        "seq, destination, token, attempts, lost, generation, idempotency_key, lane, lane_order, on_dead, replay"
-    };
-}
-pub(crate) use work_row;
-
-/// A delivery's row as it moves between tables.
-#[derive(Debug)]
-pub(crate) struct WorkRow {
-    pub(crate) seq: i64,
-    pub(crate) destination: i64,
-    pub(crate) token: i64,
-    pub(crate) attempts: u32,
-    pub(crate) lost: u32,
-    pub(crate) generation: u32,
-    pub(crate) idempotency_key: [u8; 16],
-    pub(crate) lane: Option<String>,
-    pub(crate) lane_order: Option<i64>,
-    pub(crate) on_dead: Option<i64>,
-    pub(crate) replay: Option<[u8; 16]>,
-}
-
-impl WorkRow {
-    pub(crate) fn read(row: &Row<'_>) -> Result<Self, Failure> {
-        Ok(Self {
-            seq: row.get(0)?,
-            destination: row.get(1)?,
-            token: row.get(2)?,
-            attempts: row.get(3)?,
-            lost: row.get(4)?,
-            generation: row.get(5)?,
-            idempotency_key: bytes_at(row, 6)?,
-            lane: row.get(7)?,
-            lane_order: row.get(8)?,
-            on_dead: row.get(9)?,
-            replay: optional_bytes_at(row, 10)?,
-        })
-    }
-
-    /// Whether it blocks its lane when it dies.
-    fn holds_when_dead(&self) -> bool {
-        self.lane.is_some() && self.on_dead == Some(on_dead_code(OnDead::Hold))
-    }
-}
+use crate::rows::state_code;
+use crate::work_row::WorkRow;
 
 /// How a delivery ended.
 #[derive(Clone, Copy, Debug)]

@@ -5,13 +5,18 @@
 use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
-
-use crate::lock::beside;
+use std::path::{Path, PathBuf};
 
 const OWNER_ONLY: u32 = 0o600;
 /// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
+
+/// The database's path with a suffix.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
 
 /// The options for creating a file of the store.
 pub(crate) fn creating() -> OpenOptions {

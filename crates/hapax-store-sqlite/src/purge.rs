@@ -6,7 +6,7 @@
 
 mod remove;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use hapax_core::{EventId, Timestamp};
 use crate::audit;
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::purge_progress::Kept;
 
 /// How long deleting payloads may take in one transaction, so that no accept waits long behind it.
 const EVENTS_TIME: Duration = Duration::from_millis(8);
@@ -57,60 +58,6 @@ impl Done {
         let in_time = || self.deadline.is_none_or(|deadline| Instant::now() < deadline);
         self.scanned < chunk.scan && self.purged.events < chunk.events && (self.scanned == 0 || in_time())
     }
-}
-
-/// The progress of purges, in memory.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    sources: HashMap<i64, SourceProgress>,
-    highest: i64,
-}
-
-#[derive(Debug, Default)]
-struct SourceProgress {
-    /// Every event below was deleted or is remembered in `kept`.
-    cursor: i64,
-    kept: VecDeque<Kept>,
-    /// The position of this pass; `None` before it begins.
-    at: Option<i64>,
-    /// The first event that this pass must leave to the next.
-    pin: Option<i64>,
-    /// How many of `kept` this pass still has to check.
-    revisit: usize,
-    passed: bool,
-}
-
-impl Progress {
-    /// A row was appended. If it is below a cursor, the cursor moves back, or no pass would ever read the row.
-    pub(crate) fn appended(&mut self, seq: i64) {
-        if seq < self.highest {
-            for progress in self.sources.values_mut() {
-                progress.cursor = progress.cursor.min(seq);
-                progress.pin = progress.pin.map(|pin| pin.min(seq));
-                if progress.at.is_some_and(|at| at > seq) && progress.pin.is_none() {
-                    progress.pin = Some(seq);
-                }
-            }
-        }
-    }
-
-    /// Ends the pass: the next one begins at the cursors.
-    fn end_pass(&mut self) {
-        for progress in self.sources.values_mut() {
-            if let Some(at) = progress.at.take() {
-                progress.cursor = progress.pin.take().unwrap_or(at);
-            }
-            progress.passed = false;
-            self.highest = self.highest.max(progress.cursor);
-        }
-    }
-}
-
-/// An old event that an earlier pass had to leave.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    seq: i64,
-    received_at: Timestamp,
 }
 
 /// A source's window with the source's number.

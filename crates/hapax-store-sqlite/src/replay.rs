@@ -7,10 +7,10 @@ use rusqlite::{OptionalExtension, params};
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::lanes;
-use crate::outcome::WorkRow;
 use crate::rows::{
     Class, bytes_at, error_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of,
 };
+use crate::work_row::WorkRow;
 
 /// Replays events independently of each other.
 pub(crate) fn replay(desk: &mut Desk<'_>, orders: &[ReplayOrder]) -> Result<Vec<Replayed>, Failure> {

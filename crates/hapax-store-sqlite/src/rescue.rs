@@ -6,8 +6,9 @@ use rusqlite::{Connection, params};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
-use crate::outcome::{Ending, WorkRow, conclude, work_row};
+use crate::outcome::{Ending, conclude};
 use crate::rows::{Class, event_id_of, state_code};
+use crate::work_row::{WorkRow, work_row};
 
 /// Later than the end of any lease.
 const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::OpenError;
+use crate::open_error::OpenError;
 
 /// Migrations in order; the first creates version 1.
 const MIGRATIONS: [&str; 6] = [

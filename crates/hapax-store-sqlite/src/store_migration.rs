@@ -14,8 +14,6 @@ use hapax_core::store::{
 
 use crate::SqliteStore;
 
-pub(crate) use mark::is_unfinished_copy;
-
 #[async_trait]
 impl StoreMigration for SqliteStore {
     async fn origin(&self) -> Result<Origin, Error> {

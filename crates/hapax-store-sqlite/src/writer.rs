@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 use crate::Options;
 use crate::checkpoint::{Helped, Log};
 use crate::connection;
-use crate::desk::{Care, Desk, Hot, State};
+use crate::desk::{Care, Desk, State};
 use crate::failure::{Failure, Reach};
+use crate::hot::Hot;
 use crate::moment;
 use crate::queue::{Queue, Received};
 

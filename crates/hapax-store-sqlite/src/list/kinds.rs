@@ -4,8 +4,7 @@ use hapax_core::store::EventQuery;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::trails::Trail;
-use super::ways::TRAILS_MAX;
+use super::trails::{TRAILS_MAX, Trail};
 use crate::failure::Failure;
 use crate::reader::ReadDesk;
 

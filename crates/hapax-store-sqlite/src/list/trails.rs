@@ -9,6 +9,8 @@ use rusqlite::{Connection, params_from_iter};
 use super::Range;
 use crate::failure::Failure;
 
+/// Trails walked at once; if there would be more, all events are read instead.
+pub(super) const TRAILS_MAX: usize = 256;
 /// Rows read ahead, over all trails together.
 const AHEAD: usize = 256;
 /// Minimum rows read ahead per trail, however many trails there are.

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 
 use super::Range;
 use super::kinds;
-use super::trails::{Trail, Trails};
+use super::trails::{TRAILS_MAX, Trail, Trails};
 use crate::desk::find_event;
 use crate::failure::Failure;
 use crate::forget::earlier;
@@ -17,8 +17,6 @@ use crate::reader::ReadDesk;
 
 /// Scopes tried for a provider's event id.
 const SCOPES_MAX: u32 = 10_000;
-/// Trails walked at once; if there would be more, all events are read instead.
-pub(super) const TRAILS_MAX: usize = 256;
 
 const ALL: &str = "SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
 

@@ -1,20 +1,11 @@
-//! Migration state in the file: its own origin, and the mark of an unfinished migration.
+//! Migration state in the file: its own origin, and the progress of a migration into it.
 
 use hapax_core::store::{ImportBegun, ImportMark, MigrationCursor, Origin};
-use rusqlite::{Connection, OptionalExtension};
 
 use super::census::census;
 use crate::desk::Desk;
 use crate::failure::Failure;
-
-/// Whether the file belongs to an unfinished migration.
-pub(crate) fn is_unfinished_copy(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.query_row(
-        "SELECT EXISTS (SELECT 1 FROM meta WHERE key = 'import')",
-        [],
-        |row| row.get(0),
-    )
-}
+use crate::import_mark;
 
 /// The number that identifies this store, drawn now if it has none.
 pub(super) fn origin(desk: &mut Desk<'_>) -> Result<Origin, Failure> {
@@ -32,13 +23,13 @@ pub(super) fn origin(desk: &mut Desk<'_>) -> Result<Origin, Failure> {
 
 /// Marks an empty file as the target of an unfinished migration.
 pub(super) fn begin(desk: &mut Desk<'_>, mark: &ImportMark) -> Result<ImportBegun, Failure> {
-    if let Some(known) = read(desk.connection)? {
+    if let Some(known) = import_mark::read(desk.connection)? {
         return Ok(ImportBegun::Unfinished(known));
     }
     if !census(desk.connection)?.is_empty() {
         return Ok(ImportBegun::Occupied);
     }
-    write(desk.connection, mark)?;
+    import_mark::write(desk.connection, mark)?;
     desk.state
         .tokens
         .pass(desk.connection, mark.census.numbers_below)?;
@@ -47,7 +38,7 @@ pub(super) fn begin(desk: &mut Desk<'_>, mark: &ImportMark) -> Result<ImportBegu
 
 /// Stores the progress of the migration.
 pub(super) fn advance(desk: &Desk<'_>, reached: &MigrationCursor) -> Result<(), Failure> {
-    let Some(mark) = read(desk.connection)? else {
+    let Some(mark) = import_mark::read(desk.connection)? else {
         return Err(Failure::Rejected(
             "no migration into this store was started".to_owned(),
         ));
@@ -56,36 +47,10 @@ pub(super) fn advance(desk: &Desk<'_>, reached: &MigrationCursor) -> Result<(), 
         reached: reached.clone(),
         ..mark
     };
-    write(desk.connection, &mark)
+    import_mark::write(desk.connection, &mark)
 }
 
 /// Removes the mark.
 pub(super) fn finish(desk: &mut Desk<'_>) -> Result<(), Failure> {
-    desk.connection
-        .execute("DELETE FROM meta WHERE key = 'import'", [])?;
-    Ok(())
-}
-
-fn read(connection: &Connection) -> Result<Option<ImportMark>, Failure> {
-    let text: Option<String> = connection
-        .prepare_cached("SELECT value FROM meta WHERE key = 'import'")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    text.map(|text| {
-        serde_json::from_str(&text).map_err(|error| {
-            Failure::Unreadable(format!(
-                "the mark of the unfinished migration cannot be read: {error}"
-            ))
-        })
-    })
-    .transpose()
-}
-
-fn write(connection: &Connection, mark: &ImportMark) -> Result<(), Failure> {
-    let text = serde_json::to_string(mark)
-        .map_err(|error| Failure::Rejected(format!("the mark cannot be written as JSON: {error}")))?;
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('import', ?1)")?
-        .execute([text])?;
-    Ok(())
+    import_mark::remove(desk.connection)
 }
