@@ -1,85 +1,14 @@
 //! Opening: is the server new enough, are its commits durable, and is the schema ours?
 
-use std::error::Error as StdError;
-
 use hapax_core::store::Purpose;
 use tokio_postgres::Client;
 
-use crate::connect::{ConnectError, Connector};
-use crate::{Options, Spread, schema, store_migration};
+use crate::connect::Connector;
+use crate::open_error::OpenError;
+use crate::{Options, Spread, import_mark, schema};
 
 /// The oldest supported server version.
 const SERVER_VERSION_MIN: u32 = 140_000;
-
-/// A store could not be opened. No message quotes the URL: it may hold a password.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// The URL, or a file that it names, cannot be read.
-    #[error("the database's URL cannot be used: {reason}")]
-    Url { reason: String },
-    /// The server cannot be reached, or it refuses the connection.
-    #[error("the database cannot be reached: is it running, and are host, port, name and password correct?")]
-    Unreachable {
-        #[source]
-        source: Box<dyn StdError + Send + Sync>,
-    },
-    /// The server is too old.
-    #[error("the database server is version {found}; PostgreSQL 14 or newer is required")]
-    OldServer {
-        /// The server's version, in its own words.
-        found: String,
-    },
-    /// The server may lose committed transactions.
-    #[error(
-        "the database runs with {setting} = off, and may lose events that were acknowledged as stored: turn it on, or \
-         set `Options::allow_unsafe_durability` if losing events is acceptable"
-    )]
-    UnsafeDurability {
-        /// `fsync` or `synchronous_commit`.
-        setting: &'static str,
-    },
-    /// The schema was written by a newer version.
-    #[error(
-        "the schema `hapax` in the database has version {found}, and this program serves at most version \
-         {supported}: run the newer program, or restore a backup from before the upgrade"
-    )]
-    NewerSchema {
-        /// The database's version.
-        found: u32,
-        /// The newest version this program supports.
-        supported: u32,
-    },
-    /// A schema with this name exists and is not ours.
-    #[error("the schema `hapax` in the database belongs to another program and was not changed")]
-    NotOurs,
-    /// The database belongs to a migration that was not finished.
-    #[error(
-        "the schema `hapax` in the database holds an unfinished store migration and is not served: run \
-         `hapax store migrate` again, which resumes where it stopped, or drop the schema"
-    )]
-    UnfinishedCopy,
-    /// Reading or migrating the schema failed.
-    #[error("the schema `hapax` cannot be set up in the database")]
-    Database {
-        #[source]
-        source: Box<dyn StdError + Send + Sync>,
-    },
-}
-
-impl OpenError {
-    pub(crate) fn database(error: tokio_postgres::Error) -> Self {
-        Self::Database {
-            source: Box::new(error),
-        }
-    }
-
-    fn unreachable(error: ConnectError) -> Self {
-        Self::Unreachable {
-            source: Box::new(error),
-        }
-    }
-}
 
 /// Checks the server and migrates the schema to our version. Returns how to connect from then on, and how the tables
 /// are distributed.
@@ -129,8 +58,7 @@ async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
 }
 
 async fn refuse_unfinished_copy(client: &Client) -> Result<(), OpenError> {
-    let is_unfinished = store_migration::is_unfinished_copy(client).await;
-    if is_unfinished.map_err(OpenError::database)? {
+    if import_mark::is_there(client).await.map_err(OpenError::database)? {
         return Err(OpenError::UnfinishedCopy);
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! every statement goes to one server and that server commits alone. A transaction never waits: it skips locked rows,
 //! and leaves them to the transaction that holds them (such as another replica's purge) or to the next pass.
 
+mod chunk;
 mod pass;
 mod remove;
 mod sweep;
@@ -20,8 +21,9 @@ use crate::failure::Failure;
 use crate::pool::BUCKETS;
 use crate::step::Runner;
 use crate::{Options, Spread};
+use chunk::{Chunk, Slice};
 use pass::Part;
-use transaction::{Chunk, Done, Forgot, Slice};
+use transaction::{Done, Forgot};
 
 /// The maximum number of rows of a kind deleted in one transaction.
 const CHUNK: u32 = 1_000;

@@ -2,8 +2,8 @@
 
 use tokio_postgres::Client;
 
-use crate::OpenError;
 use crate::bind::bind;
+use crate::open_error::OpenError;
 
 /// Migrations in order; the first creates version 1.
 const MIGRATIONS: [&str; 7] = [

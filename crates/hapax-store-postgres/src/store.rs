@@ -12,7 +12,8 @@ use hapax_core::store::{
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 
-use crate::open::{self, OpenError};
+use crate::open;
+use crate::open_error::OpenError;
 use crate::pool::{Maker, Pool};
 use crate::purge::Progress;
 use crate::session::Terms;

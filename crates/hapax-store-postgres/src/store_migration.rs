@@ -20,8 +20,6 @@ use hapax_core::store::{
 
 use crate::PostgresStore;
 
-pub(crate) use mark::is_unfinished_copy;
-
 #[async_trait]
 impl StoreMigration for PostgresStore {
     async fn origin(&self) -> Result<Origin, Error> {

@@ -6,8 +6,8 @@
 //!                                               checkpointer: copies the log into the file in parallel
 //! ```
 //!
-//! Every step is one file: its SQL (but for the statements in `hot`), its rules, nothing else. [`SqliteStore`] only passes inputs to the threads and
-//! answers back.
+//! Every step is one file: its SQL (but for the statements in `hot`), its rules, nothing else. [`SqliteStore`] only
+//! passes inputs to the threads and answers back.
 
 mod accept;
 mod alive;

@@ -12,7 +12,8 @@ use hapax_core::store::PurgeOrder;
 use hapax_core::{SourceName, Timestamp};
 use uuid::Uuid;
 
-use super::transaction::{Chunk, Done, Forgot, Seen, Slice, Window};
+use super::chunk::{Chunk, Position, Seen, Slice, Window};
+use super::transaction::{Done, Forgot};
 use super::{Budget, CHUNK};
 
 /// Old events that must stay, remembered per part.
@@ -21,9 +22,6 @@ const KEPT_MAX: usize = 10_000;
 const SLACK_MICROS: i64 = 5_000_000;
 /// How often a pass begins at the very beginning.
 const WHOLE_EVERY: Duration = Duration::from_secs(3_600);
-
-/// Arrival time and id of the last event that was examined.
-pub(super) type Position = (i64, Uuid);
 
 const BEGINNING: Position = (i64::MIN, Uuid::nil());
 

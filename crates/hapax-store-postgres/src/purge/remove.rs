@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use hapax_core::Timestamp;
 use uuid::Uuid;
 
-use super::transaction::{Chunk, Seen, Slice, names};
+use super::chunk::{Chunk, Seen, Slice};
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::{self, Failure};
@@ -288,4 +288,9 @@ pub(super) async fn expired_bodies(
 async fn write_all(session: &Session, texts: &[&'static str], batch: &Batch<'_>) -> Result<(), Failure> {
     let writes = texts.iter().copied().map(|text| session.write(text, batch));
     failure::all(join_all(writes).await).map(drop)
+}
+
+/// Names of rows, for a statement over them.
+fn names<'n>(rows: impl Iterator<Item = &'n (i16, Uuid)> + Clone) -> Batch<'n> {
+    Batch::in_buckets(rows.clone().map(|(bucket, _)| *bucket)).column("id", rows.map(|(_, id)| *id))
 }
