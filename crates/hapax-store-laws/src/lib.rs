@@ -35,6 +35,7 @@
 //!   lets its lane continue.
 
 pub mod bench;
+pub mod check;
 pub mod clock;
 pub mod laws;
 pub mod marks;
@@ -45,8 +46,9 @@ mod sealed;
 pub mod subject;
 
 pub use bench::Bench;
+pub use check::check;
 pub use clock::ManualClock;
 pub use model::MemoryStore;
 pub use registry::{CHECKS, LAWS};
 pub use sealed::{SealedSubject, re_encrypt, turn_on_and_rotate};
-pub use subject::{Subject, check};
+pub use subject::Subject;

@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::Subject;
 use crate::bench::Must;
-use crate::subject::runtime;
+use crate::check::runtime;
 use driver::Driver;
 
 /// How many sequences of steps are tried by default.

@@ -1,16 +1,10 @@
-//! What a store must provide to run the laws, and the runner of one law.
+//! What a store must provide to run the laws.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::{Backend, Timestamp};
-
-use crate::Bench;
-use crate::bench::Must;
-
-/// A law that takes longer than this hangs: the store waits for something that never happens.
-pub const LAW_LIMIT: Duration = Duration::from_secs(120);
 
 /// A kind of store under test. One subject has one store open at a time.
 #[async_trait]
@@ -34,21 +28,4 @@ pub trait Subject: Send + Sync + 'static {
     fn short_lease(&self) -> Duration {
         Duration::from_secs(30)
     }
-}
-
-/// Runs one law against a fresh store of `subject`, on its own runtime.
-pub fn check(subject: Arc<dyn Subject>, law: impl AsyncFnOnce(&mut Bench)) {
-    runtime().block_on(async {
-        let mut bench = Bench::open(subject).await;
-        tokio::time::timeout(LAW_LIMIT, law(&mut bench)).await.must();
-    });
-}
-
-/// Several threads, so that concurrent calls really run concurrently.
-pub(crate) fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(4)
-        .enable_all()
-        .build()
-        .must()
 }
