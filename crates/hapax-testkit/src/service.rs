@@ -1,4 +1,6 @@
-//! The service as a process: started, watched, signalled, killed, restarted.
+//! The service as a process: set up, started, watched, signalled, killed, restarted.
+
+mod setup;
 
 use std::fs::{File, OpenOptions};
 use std::net::SocketAddr;
@@ -13,7 +15,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::Child;
 
-use super::{Connection, Delivery, HttpResponse, Outcome, Setup, eventually, run, within};
+use super::{Connection, Delivery, HttpResponse, Outcome, eventually, run, within};
+
+pub use setup::Setup;
 
 /// A service that is not ready by then is broken. Debug builds on a busy machine are slow.
 const READY_LIMIT: Duration = Duration::from_secs(20);

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Outcome, Service, Sink, command, secret_of, two_free_addresses};
+use super::Service;
+use crate::{Outcome, Sink, command, secret_of, two_free_addresses};
 
 /// Everything that `hapax serve` needs, in its own directory.
 pub struct Setup {
@@ -95,7 +96,7 @@ impl Setup {
         self
     }
 
-    /// A source of a known provider, with the secret that [`super::Sender`] uses.
+    /// A source of a known provider, with the secret that [`crate::Sender`] uses.
     pub fn source(self, name: &str, provider: &str, lines: &str) -> Self {
         let secret = secret_of(provider);
         self.table(&format!(
