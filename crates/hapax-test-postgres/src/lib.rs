@@ -11,14 +11,19 @@
 
 mod certificate;
 mod cluster;
+mod daemon;
 mod database;
+mod error;
 mod folder;
 mod pooler;
+mod port;
 mod program;
 mod server;
 mod shared;
 
 pub use cluster::Cluster;
+pub use daemon::Stop;
 pub use database::Database;
+pub use error::ServerError;
 pub use pooler::Pooler;
-pub use server::{Server, ServerError, Stop};
+pub use server::Server;

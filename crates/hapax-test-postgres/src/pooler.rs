@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::ServerError;
 use crate::database::Database;
 use crate::folder::base;
+use crate::port::free_port;
 use crate::program::{command, give};
-use crate::server::free_port;
 
 /// Where Debian and others install it.
 const PROGRAMS: [&str; 3] = [

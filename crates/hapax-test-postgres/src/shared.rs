@@ -16,9 +16,9 @@ use std::process::{Command, Stdio};
 use parking_lot::Mutex;
 
 use crate::ServerError;
+use crate::daemon::{create, start};
 use crate::folder::base;
 use crate::program::{is_root, named, programs};
-use crate::server::{create, start};
 
 /// Seconds between the last user's exit and the server's.
 const LINGER_SECONDS: u32 = 10;
