@@ -1,15 +1,12 @@
 //! Telemetry: structured logs, Prometheus metrics and OpenTelemetry traces.
 
-mod alerts;
 mod bodies;
 pub mod catalogue;
-mod encryption;
 mod exemplar;
 mod exposition;
 mod families;
 mod format;
 mod gap;
-mod gauges;
 mod histogram;
 pub mod lines;
 pub mod logging;
@@ -18,9 +15,7 @@ mod logging_page;
 mod meter;
 pub mod metrics;
 pub mod outbox_health;
-mod outboxes;
 mod refusals;
-mod secrets;
 mod source;
 mod ten_minutes;
 mod tls;

@@ -3,6 +3,12 @@
 //! Labels are bounded: sources and destinations come from the configuration, everything else from enums. Requests to a
 //! name that no source has are counted under [`UNKNOWN_SOURCE`].
 
+mod alerts;
+mod encryption;
+mod gauges;
+mod outboxes;
+mod secrets;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,35 +26,35 @@ use prometheus_client::registry::Registry;
 
 use hapax_api::views::RetentionView;
 
-use super::alerts::AlertMeter;
 use super::catalogue::help;
-use super::encryption::EncryptionMeter;
 use super::exposition;
 use super::families::{Attempted, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels};
 use super::format::Format;
-use super::gauges::Gauges;
 use super::histogram::{Histogram, SECONDS, SIZES};
 use super::meter::{Meter, SourceCounts};
-use super::outboxes::OutboxMeter;
 use super::refusals::{Refusal, Refusals};
-use super::secrets::SecretMeter;
 use super::source::SourceMeter;
 use super::ten_minutes::TenMinutes;
 use super::tls::TlsMeters;
 use super::traces::SpanCounts;
 use super::traffic::{Tally, TrafficBook};
-use super::window::Window;
+use super::window::{WINDOW, Window};
+use alerts::AlertMeter;
+use encryption::EncryptionMeter;
+use gauges::Gauges;
+use outboxes::OutboxMeter;
+use secrets::SecretMeter;
 
 /// The source under which requests to unknown names are counted.
 pub const UNKNOWN_SOURCE: &str = "(unknown)";
 
 /// All counters and gauges of the process.
 pub struct Metrics {
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) registry: Mutex<Registry>,
-    pub(super) sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
-    pub(super) destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
-    pub(super) configured: ArcSwap<Configured>,
+    clock: Arc<dyn Clock>,
+    registry: Mutex<Registry>,
+    sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
+    destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
+    configured: ArcSwap<Configured>,
     families: Families,
     gauges: Gauges,
     traffic: TrafficBook,
@@ -57,21 +63,21 @@ pub struct Metrics {
     strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
-    pub(super) store_writes: Window,
-    pub(super) alerts: AlertMeter,
-    pub(super) outboxes: OutboxMeter,
-    pub(super) secrets: SecretMeter,
-    pub(super) encryption: EncryptionMeter,
+    store_writes: Window,
+    alerts: AlertMeter,
+    outboxes: OutboxMeter,
+    secrets: SecretMeter,
+    encryption: EncryptionMeter,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
 }
 
 /// The current configuration. Gauges are shown only for its sources and destinations.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Configured {
+struct Configured {
     /// How long each source remembers an id.
-    pub(super) sources: BTreeMap<SourceName, Duration>,
-    pub(super) destinations: BTreeSet<DestinationId>,
+    sources: BTreeMap<SourceName, Duration>,
+    destinations: BTreeSet<DestinationId>,
 }
 
 impl Metrics {
@@ -217,6 +223,26 @@ impl Metrics {
             .unavailable
             .get_or_create(&ReasonLabel { reason })
             .inc();
+    }
+
+    /// The last ten minutes of every configured source and destination.
+    pub fn last_ten_minutes(&self) -> TenMinutes {
+        let now = self.clock.elapsed();
+        let (sources, destinations) = (self.sources.load(), self.destinations.load());
+        let configured = self.configured.load();
+        let of_source = |name: &SourceName| Some((name.clone(), sources.get(name)?.window.figures(now)));
+        let of_destination =
+            |id: &DestinationId| Some((id.clone(), destinations.get(id)?.window.figures(now)));
+        TenMinutes {
+            watched_for: now.min(WINDOW),
+            sources: configured.sources.keys().filter_map(of_source).collect(),
+            destinations: configured
+                .destinations
+                .iter()
+                .filter_map(of_destination)
+                .collect(),
+            store_write: self.store_writes.figures(now).took,
+        }
     }
 
     pub(super) fn count(&self, observation: &Observation<'_>) {

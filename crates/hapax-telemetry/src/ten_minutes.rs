@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use hapax_core::{DestinationId, SourceName};
 
-use super::metrics::Metrics;
-use super::window::{Figures, Percentiles, WINDOW};
+use super::window::{Figures, Percentiles};
 
 /// Figures of the last ten minutes, for this process only.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,26 +18,4 @@ pub struct TenMinutes {
     pub destinations: BTreeMap<DestinationId, Figures>,
     /// Latency of durable writes.
     pub store_write: Percentiles,
-}
-
-impl Metrics {
-    /// The last ten minutes of every configured source and destination.
-    pub fn last_ten_minutes(&self) -> TenMinutes {
-        let now = self.clock.elapsed();
-        let (sources, destinations) = (self.sources.load(), self.destinations.load());
-        let configured = self.configured.load();
-        let of_source = |name: &SourceName| Some((name.clone(), sources.get(name)?.window.figures(now)));
-        let of_destination =
-            |id: &DestinationId| Some((id.clone(), destinations.get(id)?.window.figures(now)));
-        TenMinutes {
-            watched_for: now.min(WINDOW),
-            sources: configured.sources.keys().filter_map(of_source).collect(),
-            destinations: configured
-                .destinations
-                .iter()
-                .filter_map(of_destination)
-                .collect(),
-            store_write: self.store_writes.figures(now).took,
-        }
-    }
 }

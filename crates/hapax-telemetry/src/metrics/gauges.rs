@@ -10,9 +10,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::catalogue::help;
-use super::families::{DestinationLabel, SourceLabel};
-use super::metrics::Metrics;
+use super::Metrics;
+use crate::catalogue::help;
+use crate::families::{DestinationLabel, SourceLabel};
 
 type Fraction = Gauge<f64, AtomicU64>;
 

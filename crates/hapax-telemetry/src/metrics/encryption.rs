@@ -9,8 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::catalogue::help;
-use super::metrics::Metrics;
+use super::Metrics;
+use crate::catalogue::help;
 
 /// The number of values by key, and of those re-encrypted under another key.
 #[derive(Default)]

@@ -11,8 +11,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::catalogue::help;
-use super::metrics::Metrics;
+use super::Metrics;
+use crate::catalogue::help;
 
 /// The alert metrics, and since when each open breaker has been open.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::catalogue::help;
-use super::metrics::Metrics;
+use super::Metrics;
+use crate::catalogue::help;
 use hapax_config::KeptSecrets;
 
 /// The age of each secret.

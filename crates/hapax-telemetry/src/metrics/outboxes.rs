@@ -8,9 +8,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::catalogue::help;
-use super::metrics::Metrics;
-use super::outbox_health::Health;
+use super::Metrics;
+use crate::catalogue::help;
+use crate::outbox_health::Health;
 
 /// The metric families of outboxes.
 #[derive(Default)]
