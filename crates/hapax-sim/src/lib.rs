@@ -13,20 +13,23 @@
 
 pub mod checker;
 pub mod clock;
+mod course;
 pub mod executor;
 pub mod faults;
 pub mod history;
 mod mutation;
 pub mod operator;
 pub mod random;
+mod rule;
 mod run;
 mod search;
 pub mod store;
 mod tally;
 pub mod world;
 
-pub use checker::{Rule, Violation};
+pub use checker::Violation;
 pub use mutation::Mutation;
+pub use rule::Rule;
 pub use run::{Run, simulate};
 pub use search::{Found, Until, search};
 pub use tally::Tally;

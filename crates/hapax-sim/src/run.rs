@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::checker::{Rule, Violation, check};
+use crate::checker::{Violation, check};
+use crate::course;
 use crate::executor::{Executor, Stop};
 use crate::history::Entry;
 use crate::mutation::Mutation;
 use crate::random::Dice;
+use crate::rule::Rule;
 use crate::world::World;
 
 /// The most polls in one run; an ordinary one takes tens of thousands.
@@ -31,7 +33,7 @@ pub fn simulate(seed: u64, mutation: Option<Mutation>) -> Run {
     let dice = Dice::new(seed);
     let executor = Executor::new(dice.split());
     let world = World::new(executor.clone(), &dice, mutation);
-    let stop = executor.run(Arc::clone(&world).live(dice), STEPS_MAX);
+    let stop = executor.run(course::live(Arc::clone(&world), dice), STEPS_MAX);
     let history = world.history.entries();
     // The engines hold the world, and the world holds the engines: drop both.
     (0..world.settings.replicas).for_each(|place| drop(world.door.take(place)));

@@ -67,7 +67,9 @@ impl Source {
 
     fn defines(&self, name: &str) -> bool {
         if name.starts_with(char::is_uppercase) {
-            return self.is_in("checker") && self.text.contains(&format!("Self::{name},"));
+            return self.is_in("hapax-sim")
+                && self.is_in("rule")
+                && self.text.contains(&format!("Self::{name},"));
         }
         let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
         let mut functions = self.text.split("fn ").skip(1).map(|rest| {

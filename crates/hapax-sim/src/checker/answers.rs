@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hapax_core::{DestinationId, EventId};
 
-use super::{Rule, Violation};
+use super::Violation;
 use crate::history::{Entry, Fact};
+use crate::rule::Rule;
 
 pub(super) fn check(history: &[Entry], destinations: usize) -> Vec<Violation> {
     let mut violations = two_ids(history);

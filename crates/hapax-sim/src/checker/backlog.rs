@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use hapax_core::DestinationId;
 
-use super::{Rule, Violation};
+use super::Violation;
 use crate::executor::Process;
 use crate::history::{AttemptEnd, Delivery, Entry, Fact};
+use crate::rule::Rule;
 use crate::world::IN_ORDER;
 
 /// How long a delivery may wait that no process was notified of: processes poll for such deliveries every second.

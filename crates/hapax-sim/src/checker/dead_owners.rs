@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use hapax_core::store::Patience;
 
-use super::{Rule, Violation};
+use super::Violation;
 use crate::executor::Process;
 use crate::history::{Delivery, Entry, Fact, Fault};
+use crate::rule::Rule;
 use crate::store::CALL_TIMEOUT;
 
 /// After this long without trouble, a process has reported for 15 s without a gap, and once more.

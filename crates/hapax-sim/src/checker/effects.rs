@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hapax_core::{DestinationId, Generation, IdempotencyKey};
 
-use super::{Rule, Violation};
+use super::Violation;
 use crate::history::{Delivery, Entry, Fact};
+use crate::rule::Rule;
 use crate::world::IN_ORDER;
 
 /// An event at a destination, by the sender's id: this must not take effect twice, whatever its Hapax id. Each

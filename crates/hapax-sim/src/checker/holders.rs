@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use hapax_core::Token;
 
-use super::{Rule, Violation};
+use super::Violation;
 use crate::executor::Process;
 use crate::history::{Delivery, Entry, Fact};
+use crate::rule::Rule;
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
     let mut leases = Leases::default();

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use hapax_core::DestinationId;
 use hapax_core::store::{LOST_MAX, ReplayJobId};
 
-use super::{Rule, Violation};
+use super::Violation;
 use crate::history::{AttemptEnd, Delivery, Entry, Fact};
+use crate::rule::Rule;
 use crate::world::IN_ORDER;
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {

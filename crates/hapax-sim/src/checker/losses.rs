@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Rule, Violation};
+use super::Violation;
 use crate::executor::Process;
 use crate::history::{Delivery, Entry, Fact, Fault};
+use crate::rule::Rule;
 use crate::store::CALL_TIMEOUT;
 
 /// The trouble so far.

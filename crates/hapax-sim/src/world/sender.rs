@@ -34,7 +34,7 @@ struct Item {
     body: String,
 }
 
-pub(super) fn send_all(world: &Arc<World>, dice: &Dice) {
+pub(crate) fn send_all(world: &Arc<World>, dice: &Dice) {
     let lanes = world.settings.lanes;
     let lane_of: Vec<u64> = (0..world.settings.events)
         .map(|_| dice.between(0, lanes))
