@@ -1,8 +1,8 @@
 //! Who may use the admin port: callers with a token, or with a session opened by a token or an identity provider.
 //! Without a configured token, only this machine.
 //!
-//! `guard` protects the API, and `dashboard::wrap` the pages. Both put a [`Caller`] into the request: `rights` is
-//! the one table of what its role may do, and [`Narrowed`] limits the service to its sources.
+//! An admitted request has a [`Caller`]: `rights` is the one table of what its role may do, and [`VisibleSources`] are
+//! the sources that it sees. `admission` applies both.
 //!
 //! A server that listens on loopback without a token can still be reached by every web page that the operator's
 //! browser opens. Two checks prevent that: the `Host` must be a loopback name or the admin address itself, which a
@@ -14,33 +14,31 @@
 
 mod backoff;
 mod caller;
+mod credential;
 mod gate;
 mod oidc;
 mod opener;
 mod origin;
+mod random;
 mod rights;
 mod session;
-mod still;
 mod token;
 mod visible;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use hapax_core::{Backend, Secret};
+use hapax_core::{Backend, Secret, Timestamp};
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap, Method};
 
 use super::api_error::{ApiError, ApiResult};
-use super::state::AdminState;
 use hapax_api::problem::Code;
 use hapax_config::{Oidc, Role, Token};
 use hapax_listen::Peer;
 
 pub use caller::{Caller, checked_note};
+use credential::Credential;
 pub(crate) use gate::Gate;
 pub use oidc::IdentityProvider;
 pub use oidc::{ATTEMPT_LIFE_SECONDS, Attempt, Returned};
@@ -48,8 +46,7 @@ pub use origin::{check_origin, is_from_https};
 pub use rights::RIGHTS;
 pub(crate) use rights::{Right, right_for};
 pub use session::{COOKIE_NAME, SESSION_LIFE, Session, cookie};
-pub use still::StillAdmitted;
-pub use visible::{Narrowed, VisibleSources};
+pub use visible::VisibleSources;
 
 /// Maximum length of a note from a client in the audit trail.
 pub const NOTE_BYTES_MAX: usize = 128;
@@ -66,29 +63,6 @@ pub struct Access {
     oidc: Option<Arc<Oidc>>,
 }
 
-/// The middleware that protects every path under `/api/v1`.
-pub(super) async fn guard(State(state): State<AdminState>, mut request: Request, next: Next) -> Response {
-    let settings = state.settings.load_full();
-    let asked = CallerRequest {
-        method: request.method(),
-        headers: request.headers(),
-        from: peer(request.extensions()),
-    };
-    let store = &**state.engine.store();
-    let admitted = settings.access.admit(&state.gate, store, asked).await;
-    let checked = admitted.and_then(|caller| {
-        caller.check(request.method(), request.uri().path())?;
-        Ok(caller)
-    });
-    match checked {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
-        Err(fault) => fault.into_response(),
-    }
-}
-
 /// The address that a request comes from; unspecified if the listener does not report it.
 pub fn peer(extensions: &Extensions) -> IpAddr {
     let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -97,10 +71,10 @@ pub fn peer(extensions: &Extensions) -> IpAddr {
 
 /// The parts of a request that admission depends on.
 #[derive(Clone, Copy)]
-struct CallerRequest<'a> {
-    method: &'a Method,
-    headers: &'a HeaderMap,
-    from: IpAddr,
+pub(crate) struct CallerRequest<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) from: IpAddr,
 }
 
 impl Access {
@@ -137,7 +111,12 @@ impl Access {
     }
 
     /// Identifies the caller.
-    async fn admit(&self, gate: &Gate, store: &dyn Backend, asked: CallerRequest<'_>) -> ApiResult<Caller> {
+    pub(crate) async fn admit(
+        &self,
+        gate: &Gate,
+        store: &dyn Backend,
+        asked: CallerRequest<'_>,
+    ) -> ApiResult<Caller> {
         let note = caller::note(asked.headers)?;
         if self.is_open() {
             self.check_local(asked.method, asked.headers)?;
@@ -159,6 +138,26 @@ impl Access {
                 "send `Authorization: Bearer TOKEN` with server.admin_token's value, or a token of [[server.tokens]]",
             )
         })
+    }
+
+    /// The caller that the same credential would admit now.
+    pub(crate) async fn again(
+        &self,
+        store: &dyn Backend,
+        credential: &Credential,
+        now: Timestamp,
+    ) -> ApiResult<Option<Caller>> {
+        match credential {
+            Credential::None => Ok(self.is_open().then(|| Caller::local(String::new()))),
+            Credential::Token(given) => {
+                let token = self.token_of(given.expose().as_bytes());
+                Ok(token.map(|token| Caller::of(token, String::new())))
+            }
+            Credential::Session(cookie) => {
+                let found = session::look(self, store, cookie.expose(), now).await?;
+                Ok(found.map(|(_, caller)| caller))
+            }
+        }
     }
 
     fn check_local(&self, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {

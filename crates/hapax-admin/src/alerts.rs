@@ -5,7 +5,8 @@ use hapax_core::store::Actor;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::JsonBody;
 use super::state::AdminState;

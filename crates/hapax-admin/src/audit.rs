@@ -5,7 +5,7 @@ use hapax_core::store::{AuditHead, Cursor, NotAHead};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::access::Narrowed;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::{QueryParams, cursor, cursor_text, limit};
 use super::state::AdminState;

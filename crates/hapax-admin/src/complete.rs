@@ -7,7 +7,7 @@ use hapax_core::store::EventQuery;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::access::Narrowed;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::events;
 use super::extract::{PAGE_MAX, QueryParams};

@@ -5,7 +5,8 @@ use axum::response::Response;
 use hapax_core::store::{Actor, ConflictingBody};
 use hapax_core::{BodyHash, EventId};
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::diff;
 use super::events::{self, raw};

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa::ToSchema;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::events;
 use super::extract::{JsonBody, PAGE_MAX, QueryParams, cursor, cursor_text, limit};

@@ -6,7 +6,8 @@ use hapax_core::store::{Actor, Counts, Pause};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::ApiResult;
 use super::extract::{JsonBody, PathParams};
 use super::replays::check_why;

@@ -14,7 +14,7 @@ use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::access::Narrowed;
+use super::admission::Narrowed;
 use super::api_error::ApiResult;
 use super::extract::QueryParams;
 use super::state::{AdminState, Settings};

@@ -5,11 +5,12 @@ use hapax_core::store::{EventQuery, Unfinished};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::JsonBody;
 use super::filter::{self, search_cursor, search_cursor_text};
-use super::show;
+use super::{show, sight};
 use hapax_api::problem::Code;
 use hapax_api::query;
 use hapax_api::views::ErasureView;
@@ -75,7 +76,7 @@ pub(super) async fn erase(
 /// The query for the audit trail, without body values: they would remain there after the body is gone.
 fn without_values(mut query: EventQuery) -> String {
     for term in &mut query.body {
-        show::HIDDEN.clone_into(&mut term.value);
+        sight::HIDDEN.clone_into(&mut term.value);
     }
     query::print(&query)
 }

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api_error::ApiResult;
-use super::show::{HIDDEN, is_hidden};
 use super::sight::VisibleRecord;
+use super::sight::{HIDDEN, is_hidden};
 use super::state::{AdminState, SourceFacts};
 use hapax_delivery::destination::BatchHeaders;
 use hapax_delivery::outbox::instead_of;

@@ -5,7 +5,8 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::ApiResult;
 use super::events;
 use super::export::{self, ExportFormat};

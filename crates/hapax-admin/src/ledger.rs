@@ -4,7 +4,8 @@ use axum::Json;
 use hapax_core::Identity;
 use hapax_core::store::{Actor, Forgotten};
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::PathParams;
 use super::state::AdminState;

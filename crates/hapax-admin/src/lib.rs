@@ -6,6 +6,7 @@
 //! and the number of open ones is limited.
 
 pub mod access;
+pub mod admission;
 pub(crate) mod alerts;
 pub mod api_error;
 pub mod audit;
@@ -27,6 +28,7 @@ pub mod openapi;
 pub mod outbox;
 pub mod overview;
 pub mod pretty;
+mod probes;
 pub mod readiness;
 pub mod registrations;
 pub mod replays;
@@ -81,7 +83,7 @@ pub fn router(state: AdminState, pages: Router<AdminState>) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
-        .layer(from_fn_with_state(state.clone(), access::guard));
+        .layer(from_fn_with_state(state.clone(), admission::guard));
     Router::new()
         .merge(Router::from(probes).layer(from_fn(in_time)))
         .merge(pages.layer(from_fn(in_time)))
@@ -104,8 +106,8 @@ struct Routes {
 
 fn routes() -> Routes {
     let probes = OpenApiRouter::new()
-        .routes(routes!(readiness::healthz))
-        .routes(routes!(readiness::readyz))
+        .routes(routes!(probes::healthz))
+        .routes(routes!(probes::readyz))
         .routes(routes!(metrics));
     let timed = OpenApiRouter::new()
         .routes(routes!(events::list))

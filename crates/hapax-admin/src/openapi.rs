@@ -5,6 +5,7 @@
 
 pub mod documents;
 pub mod outline;
+pub mod schema;
 
 use std::collections::BTreeMap;
 

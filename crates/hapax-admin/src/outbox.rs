@@ -6,7 +6,8 @@ use axum::Json;
 use futures_util::future::join_all;
 use hapax_core::store::Actor;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::PathParams;
 use super::state::AdminState;

@@ -1,20 +1,13 @@
-//! `/healthz` and `/readyz`: whether the process is alive, and whether it is ready to receive webhooks.
-//!
-//! Health depends on nothing: a store that is down is no reason to restart the process. Readiness makes the store
-//! prove that it can write. The result is cached briefly, so that many clients cost one probe.
+//! The phase of the process, and the last proof that its store can write. The proof is cached briefly, so that many
+//! clients cost one probe.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Json;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use hapax_core::Backend;
-use http::StatusCode;
 use tokio::sync::{Mutex, watch};
 
-use super::state::AdminState;
-use hapax_api::views::{CheckView, ChecksView, Phase, ReadyView};
+use hapax_api::views::{CheckView, Phase};
 
 /// How long the result of a probe is cached.
 const PROBE_KEPT: Duration = Duration::from_secs(1);
@@ -55,7 +48,7 @@ impl Readiness {
     }
 
     /// The result of a store probe, fresh or cached. Concurrent calls wait for the same probe.
-    async fn check_store(&self, store: &dyn Backend) -> CheckView {
+    pub(super) async fn check_store(&self, store: &dyn Backend) -> CheckView {
         let mut last = self.last_probe.lock().await;
         if let Some((at, check)) = last.as_ref()
             && at.elapsed() < PROBE_KEPT
@@ -76,34 +69,4 @@ impl Readiness {
         *last = Some((Instant::now(), check.clone()));
         check
     }
-}
-
-/// Reports that the process is running.
-#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "probes",
-    responses((status = 200, description = "The process is running.", content_type = "text/plain", body = String)))]
-pub(super) async fn healthz() -> &'static str {
-    "ok\n"
-}
-
-/// Reports whether the process is ready to receive webhooks, and why not.
-#[utoipa::path(get, path = "/readyz", operation_id = "readiness", tag = "probes",
-    responses((status = 200, description = "The process is ready to receive webhooks.", body = ReadyView), (status = 503, description = "The process is not ready; `checks` and `phase` say why.", body = ReadyView)))]
-pub(super) async fn readyz(State(state): State<AdminState>) -> Response {
-    let store = state.readiness.check_store(state.engine.store().as_ref()).await;
-    let phase = state.readiness.phase();
-    let ready = store.ok && phase == Phase::Serving;
-    let status = if ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
-    (
-        status,
-        Json(ReadyView {
-            ready,
-            phase,
-            checks: ChecksView { store },
-        }),
-    )
-        .into_response()
 }

@@ -9,7 +9,8 @@ use hapax_verify::{Handshake, catalogue};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::{JsonBody, PathParams};
 use super::state::AdminState;

@@ -7,7 +7,8 @@ use hapax_core::store::{Actor, SAVED_SEARCHES_MAX, SavedSearch, Swapped, ValueSp
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::{Caller, Narrowed};
+use super::access::Caller;
+use super::admission::Narrowed;
 use super::api_error::{ApiError, ApiResult};
 use super::extract::{JsonBody, PathParams};
 use super::filter;

@@ -6,7 +6,7 @@ use hapax_core::store::{self, DeadGroup, EventQuery, EventRecord, EventSummary, 
 use hapax_core::{DestinationId, EventId, EventStatus, Headers, IdOrigin, SourceName, StoredEvent};
 use hapax_engine::{Coverage, ReplayPreview};
 
-use super::sight;
+use super::sight::{self, HIDDEN, is_hidden};
 use super::state::{AdminState, Settings};
 use hapax_api::query;
 use hapax_api::views::{
@@ -15,11 +15,6 @@ use hapax_api::views::{
     ReplayPreviewView, TallyView,
 };
 use hapax_delivery::outbox::{instead_of, own_key};
-
-/// Replaces a redacted value.
-pub(super) const HIDDEN: &str = "***";
-/// Headers whose values are credentials. No role may see them.
-const HIDDEN_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
 /// What is needed to show deliveries: the names of destinations, and which ones are paused.
 pub(super) struct Names<'a> {
@@ -214,13 +209,6 @@ pub(super) fn preview(preview: ReplayPreview) -> ReplayPreviewView {
 /// The detail of a 404 for an event.
 pub(super) fn no_event(id: EventId) -> String {
     format!("there is no event {id}, or its payload has expired (payload_retention of the source)")
-}
-
-/// Whether the values of a header are credentials.
-pub(super) fn is_hidden(name: &str) -> bool {
-    HIDDEN_HEADERS
-        .iter()
-        .any(|hidden| name.eq_ignore_ascii_case(hidden))
 }
 
 fn headers(source: &SourceName, headers: &Headers) -> Vec<HeaderView> {

@@ -13,11 +13,14 @@ use hapax_core::{Headers, SourceName};
 use http::header::CONTENT_TYPE;
 
 use super::api_error::{ApiError, ApiResult};
-use super::show::{HIDDEN, is_hidden};
 use super::state::{Settings, SourceFacts};
 use hapax_config::Role;
 use hapax_config::redact::{RedactedField, Redaction};
 
+/// Replaces a redacted value.
+pub(crate) const HIDDEN: &str = "***";
+/// Headers whose values are credentials. No role may see them.
+const HIDDEN_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 /// Words in the names of headers that contain signatures or tokens, even if the source is not verified by them.
 const TELLING: [&str; 9] = [
     "apikey",
@@ -86,6 +89,13 @@ pub(crate) fn hide_values(settings: &Settings, query: &mut EventQuery) {
             HIDDEN.clone_into(&mut term.value);
         }
     }
+}
+
+/// Whether the values of a header are credentials.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    HIDDEN_HEADERS
+        .iter()
+        .any(|hidden| name.eq_ignore_ascii_case(hidden))
 }
 
 /// The sources that a query covers.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 
-use super::access::Narrowed;
+use super::admission::Narrowed;
 use super::facts;
 use super::state::AdminState;
 use hapax_api::views::SourcesView;

@@ -15,13 +15,15 @@ use super::access::{Access, Gate, IdentityProvider, VisibleSources};
 use super::api_error::ApiError;
 use super::readiness::Readiness;
 use super::store_counts::StoreCounts;
-use super::stream::STREAMS_MAX;
 use hapax_alerts::Alerts;
 use hapax_api::problem::Code;
 use hapax_api::views::{DestinationView, SourceView};
 use hapax_config::redact::Redaction;
 use hapax_delivery::outbox::Outboxes;
 use hapax_telemetry::Meter;
+
+/// Maximum number of concurrent live tails.
+pub(super) const STREAMS_MAX: usize = 64;
 
 /// The state of the admin port. Cheap to clone.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use hapax_seal::{Counted, Sealed};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::access::Narrowed;
+use super::admission::Narrowed;
 use super::api_error::ApiResult;
 use super::destinations;
 use super::extract::QueryParams;

@@ -16,16 +16,15 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use utoipa::IntoParams;
 
-use super::access::{Narrowed, StillAdmitted, VisibleSources};
+use super::access::VisibleSources;
+use super::admission::{Narrowed, StillAdmitted};
 use super::api_error::{ApiError, ApiResult};
 use super::extract::QueryParams;
 use super::filter;
 use super::readiness::Readiness;
-use super::state::AdminState;
+use super::state::{AdminState, STREAMS_MAX};
 use hapax_api::problem::Code;
 
-/// Maximum number of concurrent live tails.
-pub(super) const STREAMS_MAX: usize = 64;
 /// How often an idle stream sends a keep-alive, so that proxies do not close it.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

@@ -7,7 +7,8 @@ use super::frame::{self, Here};
 use super::viewer::Viewer;
 use hapax_admin::openapi::document;
 use hapax_admin::openapi::documents::{Document, documents};
-use hapax_admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
+use hapax_admin::openapi::outline::{Chapter, Operation, chapters};
+use hapax_admin::openapi::schema::{Field, Need};
 
 pub(super) async fn page(viewer: Viewer) -> Response {
     frame::page(&viewer, Here::Api, "Admin API", content())

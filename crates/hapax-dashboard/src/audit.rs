@@ -8,7 +8,7 @@ use super::frame::{self, Here};
 use super::link;
 use super::moment::moment;
 use super::viewer::Viewer;
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::audit;
 use hapax_admin::extract::{QueryParams, cursor, limit};

@@ -16,7 +16,7 @@ use super::frame::{self, Here};
 use super::link;
 use super::moment::moment;
 use super::viewer::{Acting, Viewer};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::{QueryParams, cursor, event_id, limit};
 use hapax_admin::{AdminState, deliveries, events};

@@ -13,7 +13,7 @@ use super::percentiles::percentiles;
 use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{form::form, link, ten_minutes};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::{self as admin, destinations, overview};

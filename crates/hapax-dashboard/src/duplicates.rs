@@ -14,7 +14,7 @@ use super::prose::prose;
 use super::status::{Tone, badge};
 use super::viewer::Viewer;
 use super::{link, ranges};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::duplicates;
 use hapax_admin::extract::QueryParams;

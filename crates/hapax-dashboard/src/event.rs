@@ -17,7 +17,7 @@ use super::frame::{self, Here};
 use super::moment::moment;
 use super::viewer::Viewer;
 use super::{link, status};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::{PathParams, QueryParams, event_id};
 use hapax_admin::{events, facts};

@@ -18,7 +18,7 @@ use super::frame::{Here, page as framed};
 use super::moment::moment;
 use super::viewer::Viewer;
 use hapax_admin::AdminState;
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PAGE_DEFAULT;
 use hapax_admin::{events, filter, searches};

@@ -18,7 +18,8 @@ use tokio::sync::broadcast::error::TryRecvError;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::viewer::Viewer;
-use hapax_admin::access::{Narrowed, StillAdmitted, VisibleSources};
+use hapax_admin::access::VisibleSources;
+use hapax_admin::admission::{Narrowed, StillAdmitted};
 use hapax_admin::api_error::{ApiError, ApiResult};
 use hapax_admin::filter;
 use hapax_admin::readiness::Readiness;

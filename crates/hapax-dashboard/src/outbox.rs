@@ -12,7 +12,7 @@ use super::moment::moment;
 use super::status::{Tone, badge};
 use super::viewer::{Acting, Viewer};
 use super::written::written;
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::outbox;

@@ -16,7 +16,7 @@ use super::status::{Tone, badge};
 use super::ten_minutes;
 use super::viewer::Viewer;
 use hapax_admin as admin;
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::QueryParams;
 use hapax_admin::overview;

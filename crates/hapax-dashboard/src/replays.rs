@@ -15,7 +15,7 @@ use super::link;
 use super::moment::moment;
 use super::status::{Tone, badge};
 use super::viewer::{Acting, Viewer};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::{PathParams, QueryParams, cursor, limit};
 use hapax_admin::replays;

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::done::Done;
 use super::events::address;
 use super::viewer::Acting;
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::searches;
 

@@ -17,7 +17,7 @@ use super::prose::marked;
 use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{link, ten_minutes};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::{self as admin, facts, registrations, sources, traffic};

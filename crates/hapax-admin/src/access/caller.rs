@@ -1,17 +1,14 @@
 //! An admitted caller: who they are, what they may do, and which sources they see.
 
-use axum::extract::FromRequestParts;
 use hapax_core::store::Actor;
-use http::request::Parts;
 use http::{HeaderMap, Method};
 
 use super::NOTE_BYTES_MAX;
+use super::credential::Credential;
 use super::oidc::User;
 use super::rights::{Reach, right_for};
-use super::still::Credential;
 use super::visible::VisibleSources;
 use crate::api_error::{ApiError, ApiResult};
-use crate::state::AdminState;
 use hapax_api::NOTE_HEADER;
 use hapax_api::problem::Code;
 use hapax_config::{Role, Token};
@@ -29,7 +26,7 @@ pub struct Caller {
     pub role: Role,
     pub visible: VisibleSources,
     /// The credential that admitted them.
-    pub(super) credential: Credential,
+    pub(crate) credential: Credential,
 }
 
 impl Caller {
@@ -95,16 +92,6 @@ impl Caller {
     /// Whether [`Self::check`] passes.
     pub fn may(&self, method: &Method, path: &str) -> bool {
         self.check(method, path).is_ok()
-    }
-}
-
-impl FromRequestParts<AdminState> for Caller {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, ApiError> {
-        // The guard or `wrap` has inserted the caller; paths outside of both have none.
-        let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| ApiError::new(Code::Unauthorized, "sign in, or send a token"))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use aws_lc_rs::{hmac, rand};
+use aws_lc_rs::hmac;
 use hapax_core::{Backend, Clock};
 use http::HeaderMap;
 use tokio::time::Instant;
@@ -12,6 +12,7 @@ use super::Access;
 use super::backoff::{Backoff, Refused};
 use super::oidc::{LoggedOut, User};
 use super::opener::Opener;
+use super::random::random;
 use super::session::{self, COOKIE_NAME, Opened, cookie, form_token};
 use crate::api_error::{ApiError, ApiResult};
 use hapax_api::problem::Code;
@@ -100,14 +101,4 @@ impl Gate {
     pub fn local_form_token(&self) -> String {
         form_token(&self.form_key, b"local")
     }
-}
-
-pub(super) fn random() -> [u8; 32] {
-    let mut bytes = [0; 32];
-    // The library's generator does not fail once the process runs. Zeroes could be guessed, so the process aborts.
-    if rand::fill(&mut bytes).is_err() {
-        tracing::error!("the operating system provided no random bytes");
-        std::process::abort();
-    }
-    bytes
 }

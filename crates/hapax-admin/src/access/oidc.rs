@@ -9,6 +9,7 @@ mod call;
 mod claims;
 mod discovery;
 mod jws;
+mod metadata;
 mod roles;
 
 use http::header::AUTHORIZATION;
@@ -16,7 +17,7 @@ use http::{HeaderValue, Request};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::gate::random;
+use super::random::random;
 use crate::api_error::{ApiError, ApiResult};
 use hapax_api::problem::Code;
 use hapax_config::Oidc;

@@ -5,8 +5,8 @@ use aws_lc_rs::hmac;
 use hapax_core::Secret;
 use serde::{Deserialize, Serialize};
 
+use super::credential::Credential;
 use super::oidc::{LoggedOut, User};
-use super::still::Credential;
 use super::{Access, Caller};
 use hapax_config::{Oidc, Token};
 

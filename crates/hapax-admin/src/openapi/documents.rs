@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::outline::{Field, help, kind, need, resolve};
+use super::schema::{Field, help, is_described, kind, need, resolve, shapes};
 
 /// A document type.
 pub struct Document {
@@ -30,15 +30,6 @@ pub fn documents(document: &Value) -> Vec<Document> {
             fields: fields(document, schema),
         })
         .collect()
-}
-
-/// Whether a schema is a document with fields rather than a single value.
-pub(super) fn is_described(schema: &Value) -> bool {
-    schema["properties"].is_object() || shapes(schema).iter().any(|shape| shape["properties"].is_object())
-}
-
-fn shapes(schema: &Value) -> &[Value] {
-    schema["oneOf"].as_array().map_or(&[], Vec::as_slice)
 }
 
 fn fields(document: &Value, schema: &Value) -> Vec<Field> {

@@ -13,7 +13,7 @@ use super::super::frame::{self, Here};
 use super::super::moment::moment;
 use super::super::viewer::{Acting, Viewer};
 use super::super::{link, status};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::{ApiError, ApiResult};
 use hapax_admin::replays::RATE_DEFAULT;
 use hapax_admin::{AdminState, filter, replays};

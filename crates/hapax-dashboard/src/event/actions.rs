@@ -9,7 +9,7 @@ use super::super::fields::Fields;
 use super::super::form::form;
 use super::super::link;
 use super::super::viewer::{Acting, Viewer};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::{ApiError, ApiResult};
 use hapax_admin::extract::{PathParams, event_id};
 use hapax_admin::{ledger, replays};

@@ -9,7 +9,7 @@ use super::super::form::form;
 use super::super::link;
 use super::super::moment::moment;
 use super::super::viewer::{Acting, Viewer};
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::extract::PathParams;
 use hapax_admin::sight::VisibleRecord;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::link;
 use super::super::viewer::Viewer;
 use super::payload::plain;
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::events;
 use hapax_admin::export::{self, ExportFormat};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::super::link;
 use super::super::viewer::Viewer;
 use super::Parameters;
-use hapax_admin::access::Narrowed;
+use hapax_admin::admission::Narrowed;
 use hapax_admin::api_error::ApiResult;
 use hapax_admin::diff::cut;
 use hapax_admin::extract::{PathParams, QueryParams, event_id};

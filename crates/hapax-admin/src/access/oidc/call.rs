@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::attempt::Attempt;
-use super::discovery::Metadata;
+use super::metadata::Metadata;
 use crate::api_error::{ApiError, ApiResult};
 use hapax_api::problem::Code;
 use hapax_config::{Oidc, shown_url};

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use hapax_core::Clock;
 use http::Uri;
-use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::call::Caller;
 use super::jws::{Jwk, KeySet};
+use super::metadata::Metadata;
 use crate::api_error::{ApiError, ApiResult};
 use hapax_api::problem::Code;
-use hapax_config::{Oidc, secure_url};
+use hapax_config::Oidc;
 use hapax_outbound::client::Client;
 
 /// How long the metadata is cached.
@@ -42,21 +42,6 @@ pub(super) struct Known {
     fetched_at: Instant,
     /// When it was last fetched because of an unknown key.
     sought_at: Option<Instant>,
-}
-
-/// The fields of the provider's metadata that are used.
-#[derive(Deserialize)]
-pub(super) struct Metadata {
-    issuer: String,
-    pub(super) authorization_endpoint: String,
-    pub(super) token_endpoint: String,
-    #[serde(default)]
-    pub(super) userinfo_endpoint: Option<String>,
-    jwks_uri: String,
-    #[serde(default)]
-    token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    #[serde(default)]
-    authorization_response_iss_parameter_supported: bool,
 }
 
 impl IdentityProvider {
@@ -115,38 +100,6 @@ impl IdentityProvider {
             fetched_at,
             sought_at: None,
         })
-    }
-}
-
-impl Metadata {
-    /// Checks that this is the configured provider, and that nothing is sent to it unencrypted.
-    fn check(&self, oidc: &Oidc) -> ApiResult<()> {
-        if self.issuer != oidc.issuer {
-            return Err(ApiError::new(
-                Code::IdentityProviderUnavailable,
-                format!(
-                    "the provider calls itself `{}`, and `server.oidc.issuer` is `{}`; they must be equal, including the \
-                 trailing slash",
-                    self.issuer, oidc.issuer
-                ),
-            ));
-        }
-        let mut endpoints = [&self.authorization_endpoint, &self.token_endpoint, &self.jwks_uri]
-            .into_iter()
-            .chain(&self.userinfo_endpoint);
-        match endpoints.find_map(|endpoint| secure_url(endpoint).err()) {
-            Some(why) => Err(ApiError::new(
-                Code::IdentityProviderUnavailable,
-                format!("the provider's discovery document contains a URL that is not allowed: {why}"),
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the secret is sent in a header. Providers that list only other methods receive it in the form.
-    pub(super) fn takes_basic(&self) -> bool {
-        let methods = self.token_endpoint_auth_methods_supported.as_ref();
-        methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"))
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use hapax_admin::openapi::documents::{Document, documents};
-use hapax_admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
+use hapax_admin::openapi::outline::{Chapter, Operation, chapters};
+use hapax_admin::openapi::schema::{Field, Need};
 use hapax_admin::openapi::{ANYWHERE, document};
 
 const INTRODUCTION: &str = "

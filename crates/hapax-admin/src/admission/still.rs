@@ -3,25 +3,15 @@
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
-use hapax_core::{Backend, Secret, Timestamp};
 use http::request::Parts;
 use tokio::time::sleep;
 
-use super::{Access, Caller, session};
-use crate::api_error::{ApiError, ApiResult};
+use crate::access::Caller;
+use crate::api_error::ApiError;
 use crate::state::AdminState;
 
 /// How often admission is checked.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
-
-/// The credential that admitted a caller.
-#[derive(Clone, Debug)]
-pub(super) enum Credential {
-    /// None: no token is configured, and the caller is on this machine.
-    None,
-    Token(Secret),
-    Session(Secret),
-}
 
 /// A caller of an open-ended response.
 pub struct StillAdmitted {
@@ -57,27 +47,5 @@ impl FromRequestParts<AdminState> for StillAdmitted {
         let caller = Caller::from_request_parts(parts, state).await?;
         let state = state.clone();
         Ok(Self { caller, state })
-    }
-}
-
-impl Access {
-    /// The caller that the same credential would admit now.
-    async fn again(
-        &self,
-        store: &dyn Backend,
-        credential: &Credential,
-        now: Timestamp,
-    ) -> ApiResult<Option<Caller>> {
-        match credential {
-            Credential::None => Ok(self.is_open().then(|| Caller::local(String::new()))),
-            Credential::Token(given) => {
-                let token = self.token_of(given.expose().as_bytes());
-                Ok(token.map(|token| Caller::of(token, String::new())))
-            }
-            Credential::Session(cookie) => {
-                let found = session::look(self, store, cookie.expose(), now).await?;
-                Ok(found.map(|(_, caller)| caller))
-            }
-        }
     }
 }
