@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that the map in ARCHITECTURE.md is the crate graph.
+"""Checks that the map in ARCHITECTURE.md is the crate graph, and that no crate has modules in a circle.
 
     cargo metadata --format-version 1 --no-deps | map_check.py ARCHITECTURE.md
 
 The page contains a block ```map … ```; each line is `crate -> crate crate …`. Lines go from the leaves to the binary: a
 crate may name only crates above it, so the block itself shows that there is no cycle. Development dependencies are
-left out.
+left out. The modules are those below `src`, read by module_graph.py, whose own examples are checked first.
 """
-import json, re, sys
+import doctest, json, pathlib, re, sys
+import module_graph
 page = open(sys.argv[1]).read(); block = re.search(r'```map\n(.*?)```', page, re.S)
 if not block: sys.exit(f'{sys.argv[1]} has no ```map block')
 drawn, wrong = {}, []
@@ -26,4 +27,9 @@ for p in packages:
 wrong += [f'{n} is on the map, and there is no such crate' for n in sorted(set(drawn) - ours)]
 table = set(re.findall(r'(?m)^\| `(hapax[\w-]*)` \|', page))
 wrong += [f'{n} has no line in the table of crates' for n in sorted(ours - table)]
+if doctest.testmod(module_graph).failed: wrong.append('module_graph.py does not do what its examples say')
+for p in packages:
+    if p['name'] not in ours: continue
+    src = pathlib.Path(p['manifest_path']).parent / 'src'
+    wrong += [f"{p['name']}: {circle}" for circle in module_graph.circles({file.relative_to(src).as_posix(): file.read_text() for file in src.rglob('*.rs')})]
 print('\n'.join(wrong)); sys.exit(bool(wrong))
