@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every link of every page leads somewhere, every page of docs/ is in the book, and every snippet of shell is shell.
 
-What the TOML and the `hapax` commands of snippets mean is checked by tests of hapax-config and hapax-cli, which know.
+Tests check what snippets mean: those of hapax-cli read every `hapax` command and every hapax.toml, and e2e `guides` runs
+the commands of the README and of the first guide.
 """
 import functools
 import pathlib
@@ -62,6 +63,17 @@ def check_book():
     problems.extend(f"docs/{name} is not in docs/SUMMARY.md" for name in sorted(there - listed))
 
 
+def check_decisions():
+    """Every decision is listed under its title, in the book and in ARCHITECTURE.md."""
+    for name in ("ARCHITECTURE.md", "docs/SUMMARY.md"):
+        listed = (ROOT / name).read_text().split("\n")
+        for page in files("docs/adr/*.md"):
+            title = page.read_text().partition("\n")[0].removeprefix("# ")
+            line = f"- [{title}]({page.relative_to((ROOT / name).parent)})"
+            if line not in listed:
+                problems.append(f"{name} does not have this line: {line}")
+
+
 def check_sources():
     """Pages that messages and comments name."""
     for path in files("crates/*.rs"):
@@ -74,5 +86,6 @@ for page in files("*.md"):
     check_links(page, page.read_text())
     check_shell(page, page.read_text())
 check_book()
+check_decisions()
 check_sources()
 sys.exit("\n".join(problems) or 0)

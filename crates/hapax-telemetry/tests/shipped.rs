@@ -82,6 +82,14 @@ fn every_rule_names_metrics_that_exist_and_says_what_to_do() {
 }
 
 #[test]
+fn the_guide_to_monitoring_counts_the_rules_right() {
+    let rules = std::fs::read_to_string(rules()).unwrap();
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/monitoring.md");
+    let line = format!("{} rules, all healthy", rules.matches("- alert: ").count());
+    assert!(std::fs::read_to_string(guide).unwrap().contains(&line), "{line}");
+}
+
+#[test]
 fn every_rule_has_its_place_in_the_guide_to_alerts() {
     let text = std::fs::read_to_string(rules()).unwrap();
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/alerts.md");

@@ -24,6 +24,21 @@ fn the_guide_quotes_the_sql_as_it_is() {
     );
 }
 
+#[test]
+fn the_guide_counts_the_tables_right() {
+    let count = |call: &str| SQL.matches(call).count();
+    let (spread, everywhere) = (
+        count("create_distributed_table("),
+        count("create_reference_table("),
+    );
+    for line in [
+        format!("citus: {spread} tables are distributed over 32 shards, {everywhere} are on every node;"),
+        format!("-- {spread} distributed tables with 32 shards, {everywhere} reference tables."),
+    ] {
+        assert!(GUIDE.contains(&line), "docs/guides/citus.md does not say: {line}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_table_with_a_bucket_is_spread_by_it_and_every_other_but_the_owners_is_everywhere() {
     let database = Server::shared().unwrap().database().await.unwrap();
