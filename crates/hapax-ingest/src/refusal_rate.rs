@@ -25,6 +25,8 @@ const HELD_BACK_MAX: Duration = Duration::from_secs(2);
 const BYTES_PER_SECOND: u32 = 4 << 20;
 /// The most peers that are tracked individually. Beyond that, the others share one debt.
 const PEERS_MAX: usize = 10_000;
+/// The entry of that debt. No connection comes from this address.
+const OTHERS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The debts of all peers.
 #[derive(Debug)]
@@ -64,8 +66,9 @@ impl RefusalRate {
     /// How long a peer has to wait before more of a large body is read.
     pub(super) fn wait(&self, peer: Peer, now: Instant) -> Duration {
         let debts = self.debts.lock();
-        let owed = debts.get(&peer.network()).map(|owed| owed.bytes.owed(now));
-        owed.unwrap_or_default().saturating_sub(CREDIT)
+        let owed = debts.get(&peer.network()).or_else(|| debts.get(&OTHERS));
+        owed.map_or(Duration::ZERO, |owed| owed.bytes.owed(now))
+            .saturating_sub(CREDIT)
     }
 }
 
@@ -74,7 +77,7 @@ fn remembered(debts: &mut HashMap<IpAddr, Debts>, peer: IpAddr, now: Instant) ->
     if debts.len() >= PEERS_MAX && !debts.contains_key(&peer) {
         debts.retain(|_, owed| !(owed.refusals.owed(now) + owed.bytes.owed(now)).is_zero());
         if debts.len() >= PEERS_MAX {
-            return IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+            return OTHERS;
         }
     }
     peer
@@ -134,5 +137,17 @@ mod tests {
             rate.charge(peer(number), 0, now);
         }
         assert!(rate.debts.lock().len() <= PEERS_MAX + 1);
+    }
+
+    #[test]
+    fn peers_that_share_a_debt_wait_for_it_too() {
+        let (rate, now) = (rate(), Instant::now());
+        for number in 1..=10_000 {
+            rate.charge(peer(number), 0, now);
+        }
+        rate.charge(peer(20_000), 16 << 20, now);
+        assert_eq!(rate.wait(peer(20_000), now), Duration::from_secs(2));
+        assert_eq!(rate.wait(peer(1), now), Duration::ZERO);
+        assert_eq!(rate.wait(peer(20_000), now + OWED_MAX), Duration::ZERO);
     }
 }
