@@ -56,17 +56,67 @@ impl Lane {
         if fetches.len() >= self.fetches_max || !admits() {
             return None;
         }
-        let (landing, fetch) = watch::channel(None);
+        let (sender, fetch) = watch::channel(None);
         fetches.insert(key_id.to_owned(), fetch.clone());
         drop(fetches);
-        let (lane, key_id, call) = (Arc::clone(self), key_id.to_owned(), call());
+        let running = RunningFetch {
+            lane: Arc::clone(self),
+            key_id: key_id.to_owned(),
+            outcome: None,
+            sender,
+        };
         // A separate task, so that a client that disconnects does not cancel the fetch for the others that wait for it.
-        tokio::spawn(async move {
-            let outcome = call.await;
-            lane.fetches.lock().remove(&key_id);
-            // Perhaps no one is waiting any longer.
-            let _ = landing.send(Some(outcome));
-        });
+        tokio::spawn(running.run(call()));
         Some(fetch)
+    }
+}
+
+/// A call in progress. Its entry is removed however it ends: if it panics, those who wait see a closed channel, and the
+/// next request starts another.
+struct RunningFetch {
+    lane: Arc<Lane>,
+    key_id: String,
+    outcome: Option<Outcome>,
+    sender: watch::Sender<Option<Outcome>>,
+}
+
+impl RunningFetch {
+    async fn run(mut self, call: impl Future<Output = Outcome>) {
+        self.outcome = Some(call.await);
+    }
+}
+
+impl Drop for RunningFetch {
+    fn drop(&mut self) {
+        self.lane.fetches.lock().remove(&self.key_id);
+        // Perhaps no one is waiting any longer.
+        let _ = self.sender.send(self.outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_fetch_that_panics_leaves_room_for_the_next() {
+        let lane = Arc::new(Lane::new(1, 1));
+        let start = |outcome: Option<Outcome>| {
+            lane.join(
+                "key",
+                || true,
+                || async move { outcome.expect("a fetch that panics") },
+            )
+            .unwrap()
+        };
+        for _ in 0..2 {
+            assert!(start(None).wait_for(Option::is_some).await.is_err());
+        }
+        let mut fetch = start(Some(Outcome::Known));
+        assert_eq!(
+            *fetch.wait_for(Option::is_some).await.unwrap(),
+            Some(Outcome::Known)
+        );
+        assert!(lane.fetches.lock().is_empty());
     }
 }
