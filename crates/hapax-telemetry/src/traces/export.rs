@@ -53,6 +53,8 @@ struct Exporter {
     scope: InstrumentationScope,
     timeout: Duration,
     pause: Option<Duration>,
+    /// The number of spans in the request that is in progress.
+    sending: u64,
 }
 
 impl Exporting {
@@ -81,6 +83,7 @@ impl Exporting {
             scope: span::scope(),
             timeout: config.timeout,
             pause: None,
+            sending: 0,
         };
         let stop = CancellationToken::new();
         let task = tokio::spawn(exporter.run(queue, stop.clone()));
@@ -106,7 +109,6 @@ fn resource(config: &config::Traces) -> Resource {
 
 impl Exporter {
     async fn run(mut self, mut queue: mpsc::Receiver<Record>, stop: CancellationToken) {
-        let counts = self.counts.clone();
         // A hanging export may take longer than the time allowed for stopping.
         let is_late = async {
             stop.cancelled().await;
@@ -116,7 +118,8 @@ impl Exporter {
             biased;
             () = self.work(&mut queue, &stop) => {}
             () = is_late => {
-                counts.dropped.inc_by(queue.len() as u64);
+                self.counts.failed.inc_by(self.sending);
+                self.counts.dropped.inc_by(queue.len() as u64);
                 tracing::warn!("the last spans could not be sent in time and are lost");
             }
         }
@@ -156,7 +159,7 @@ impl Exporter {
     }
 
     async fn export(&mut self, batch: Vec<Record>) {
-        let count = batch.len() as u64;
+        self.sending = batch.len() as u64;
         let spans: Vec<SpanData> = batch
             .into_iter()
             .map(|record| span::of(record, &self.places, &self.scope))
@@ -167,6 +170,7 @@ impl Exporter {
             Ok(Err(error)) => Some(self.post.failure().unwrap_or_else(|| error.to_string())),
             Err(_) => Some("no response in time".to_owned()),
         };
+        let count = std::mem::take(&mut self.sending);
         match failure {
             None => self.succeeded(count),
             Some(why) => self.failed(count, &why),
@@ -196,5 +200,59 @@ async fn rest(pause: Duration, stop: &CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
         () = tokio::time::sleep(pause) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hapax_core::Timestamp;
+    use hapax_outbound::lookup::Lookup;
+    use prometheus_client::metrics::counter::Counter;
+    use tokio::net::TcpListener;
+
+    use super::super::record::What;
+    use super::super::{fresh_span, fresh_trace};
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            trace: fresh_trace(),
+            span: fresh_span(),
+            parent: None,
+            is_parent_remote: false,
+            link: None,
+            start: Timestamp::from_seconds(1_000),
+            took: Duration::ZERO,
+            what: What::Outbox {
+                source: "shop".into(),
+                result: "relayed",
+            },
+        }
+    }
+
+    #[tokio::test]
+    async fn spans_that_a_stop_does_not_wait_for_are_counted() {
+        let hanging = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}/v1/traces", hanging.local_addr().unwrap());
+        let config = config::Traces {
+            endpoint: endpoint.parse().unwrap(),
+            headers: Vec::new(),
+            sample: 1.0,
+            service_name: "hapax".to_owned(),
+            resource: Vec::new(),
+            timeout: Duration::from_secs(60),
+        };
+        let client = Client::new(Lookup::system()).unwrap();
+        let (counts, (queue, waiting)) = (SpanCounts::default(), mpsc::channel(8));
+        let exporting = Exporting::start(&config, client, waiting, counts.clone(), Arc::default()).unwrap();
+        for _ in 0..3 {
+            queue.try_send(record()).unwrap();
+        }
+        // Their export is in progress, and one more span waits.
+        let _held = hanging.accept().await.unwrap();
+        queue.try_send(record()).unwrap();
+        exporting.stop().await;
+        let counted = [&counts.exported, &counts.failed, &counts.dropped].map(Counter::get);
+        assert_eq!(counted, [0, 3, 1]);
     }
 }
