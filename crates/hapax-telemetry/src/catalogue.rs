@@ -183,7 +183,7 @@ pub const METRICS: &[Described] = &[
         ..counter("hapax_outbox_relay_results_total", &["outbox", "result"])
     },
     Described {
-        help: "Requests answered 503, by the code of the problem",
+        help: "Requests answered with a 5xx status, by the code of the problem",
         meaning: "Providers were refused and retry later. `shutting_down` belongs to a restart; `handler_failed` and \
                   `in_flight` belong to `ack = \"processed\"`.",
         ..counter("hapax_unavailable_total", &["reason"])
