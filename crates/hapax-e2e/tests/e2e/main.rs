@@ -21,6 +21,7 @@ mod delivery;
 mod erasure;
 mod examples;
 mod footprint;
+mod guides;
 mod kit;
 mod moving;
 mod outbox;
