@@ -39,7 +39,7 @@ pub(crate) async fn report(session: &Session, report: AliveReport) -> Result<Vec
         )
         .await?;
     let mut rescued = Vec::new();
-    if own.may_judge(report.patience) {
+    if own.may_declare_dead(report.patience) {
         let others = owners.iter().filter(|(owner, _)| *owner != report.owner);
         for (owner, alive) in others.filter(|(_, alive)| alive.is_dead(now, report.patience)) {
             let room = report.limit - rescued.len() as u32;

@@ -59,7 +59,7 @@ async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
 
 async fn refuse_unfinished_copy(client: &Client) -> Result<(), OpenError> {
     if import_mark::is_there(client).await.map_err(OpenError::database)? {
-        return Err(OpenError::UnfinishedCopy);
+        return Err(OpenError::UnfinishedMigration);
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ pub enum OpenError {
         "the schema `hapax` in the database holds an unfinished store migration and is not served: run \
          `hapax store migrate` again, which resumes where it stopped, or drop the schema"
     )]
-    UnfinishedCopy,
+    UnfinishedMigration,
     /// Reading or migrating the schema failed.
     #[error("the schema `hapax` cannot be set up in the database")]
     Database {

@@ -99,7 +99,7 @@ pub enum OpenError {
     #[error(
         "the store holds an unfinished migration: finish it with `hapax store migrate`, or delete its keys"
     )]
-    UnfinishedCopy,
+    UnfinishedMigration,
     /// It answers, but does not hold a readable store.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
@@ -151,7 +151,7 @@ async fn open_once(place: &StoreAddress, first_look: &Link, options: &Options) -
     on_each(&link, make).await.map_err(failed)?;
     pauses::align_all(&link).await.map_err(failed)?;
     if options.purpose == Purpose::Serve && import_mark::read(&link).await.map_err(failed)?.is_some() {
-        return Err(OpenError::UnfinishedCopy);
+        return Err(OpenError::UnfinishedMigration);
     }
     Ok(Opened {
         aside: Arc::new(link.beside(place, options)),

@@ -66,7 +66,7 @@ fn claim(desk: &mut Desk<'_>, event: &NewEvent) -> Result<Claim, Failure> {
             take_over(desk, event, last, rule, now)?;
             let claim = store(desk, event, scope, next, Some(last), now)?;
             if duplicates::count(desk.connection, event.key)? > 0 {
-                noted::note(desk, Noted::Copies, event.id)?;
+                noted::note(desk, Noted::Duplicates, event.id)?;
             }
             Ok(claim)
         }

@@ -13,7 +13,7 @@ pub(crate) fn report(desk: &mut Desk<'_>, report: AliveReport) -> Result<Vec<Res
     let owners = &mut desk.state.owners;
     let own = Alive::reported(owners.get(&report.owner).copied(), now, patience);
     owners.insert(report.owner, own);
-    if !own.may_judge(patience) {
+    if !own.may_declare_dead(patience) {
         return Ok(Vec::new());
     }
     let dead = owners.iter().filter(|(_, alive)| alive.is_dead(now, patience));

@@ -21,7 +21,7 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
         }
         let known = read_tally(desk.connection, note.key)?;
         if known.is_none() {
-            noted::note_copies(desk, note.key)?;
+            noted::note_duplicates(desk, note.key)?;
         }
         let mut tally = known.unwrap_or_default();
         tally.count += note.count;
@@ -47,7 +47,7 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
 }
 
 /// The tally of an identity, for readers.
-pub(crate) fn copies(desk: &mut ReadDesk, identity: &Identity) -> Result<Option<DuplicateTally>, Failure> {
+pub(crate) fn tally(desk: &mut ReadDesk, identity: &Identity) -> Result<Option<DuplicateTally>, Failure> {
     read_tally(&desk.connection, identity.key())
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn read_tally(connection: &Connection, key: Key) -> Result<Option<Dup
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()?;
-    Ok(found.map(|(copies, last_at, gaps)| DuplicateTally {
-        count: copies as u64,
+    Ok(found.map(|(count, last_at, gaps)| DuplicateTally {
+        count: count as u64,
         last_at: Timestamp::from_micros(last_at),
         gaps_ms: gaps
             .as_chunks::<8>()

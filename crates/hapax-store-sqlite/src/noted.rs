@@ -11,7 +11,7 @@ use crate::look_up::{self, Holder};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// It has duplicates.
-    Copies,
+    Duplicates,
     /// Another body arrived under the same id.
     Conflict,
 }
@@ -19,7 +19,7 @@ pub(crate) enum Noted {
 impl Noted {
     pub(crate) const fn code(self) -> i64 {
         match self {
-            Self::Copies => 0,
+            Self::Duplicates => 0,
             Self::Conflict => 1,
         }
     }
@@ -36,7 +36,7 @@ pub(crate) fn note(desk: &Desk<'_>, what: Noted, event: EventId) -> Result<(), F
 }
 
 /// Records duplicates for every stored event of an identity, because the tally is shared by all of them.
-pub(crate) fn note_copies(desk: &mut Desk<'_>, key: Key) -> Result<(), Failure> {
+pub(crate) fn note_duplicates(desk: &mut Desk<'_>, key: Key) -> Result<(), Failure> {
     let mut events = earlier(desk.connection, key)?;
     match look_up::holder(desk.connection, &mut desk.state.names, key)? {
         Some(Holder::Event(entry)) => events.push(entry.id),
@@ -44,7 +44,7 @@ pub(crate) fn note_copies(desk: &mut Desk<'_>, key: Key) -> Result<(), Failure> 
         None => {}
     }
     for event in events {
-        note(desk, Noted::Copies, event)?;
+        note(desk, Noted::Duplicates, event)?;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ pub(crate) fn remove(desk: &Desk<'_>, seq: i64) -> Result<(), Failure> {
     let mut delete = desk
         .connection
         .prepare_cached("DELETE FROM noted WHERE what = ?1 AND seq = ?2")?;
-    for what in [Noted::Copies, Noted::Conflict] {
+    for what in [Noted::Duplicates, Noted::Conflict] {
         delete.execute((what.code(), seq))?;
     }
     Ok(())

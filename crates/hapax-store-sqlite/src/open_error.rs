@@ -55,7 +55,7 @@ pub enum OpenError {
         "the database file holds an unfinished store migration and is not served: run `hapax store migrate` again, \
          which resumes where it stopped, or move the file away"
     )]
-    UnfinishedCopy,
+    UnfinishedMigration,
     /// The file cannot be written.
     #[error(
         "the database file cannot be written: it, its folder or its disk is read-only, or belongs to another user"

@@ -138,7 +138,7 @@ impl Operations for SqliteStore {
 
     async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         let identity = identity.clone();
-        self.read(move |desk| duplicates::copies(desk, &identity)).await
+        self.read(move |desk| duplicates::tally(desk, &identity)).await
     }
 
     async fn declare_indexes(

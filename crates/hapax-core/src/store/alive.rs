@@ -64,7 +64,7 @@ impl Alive {
     }
 
     /// Whether an owner that has just reported may declare others dead.
-    pub fn may_judge(self, patience: Patience) -> bool {
+    pub fn may_declare_dead(self, patience: Patience) -> bool {
         self.reported_at.since(self.since) >= patience.reachable
     }
 
@@ -99,20 +99,20 @@ mod tests {
     }
 
     #[test]
-    fn who_has_reported_for_fifteen_seconds_may_judge() {
-        assert!(!reports(&[0, 4, 8, 12]).may_judge(PATIENCE));
-        assert!(reports(&[0, 4, 8, 12, 15]).may_judge(PATIENCE));
+    fn who_has_reported_for_fifteen_seconds_may_declare_dead() {
+        assert!(!reports(&[0, 4, 8, 12]).may_declare_dead(PATIENCE));
+        assert!(reports(&[0, 4, 8, 12, 15]).may_declare_dead(PATIENCE));
     }
 
     #[test]
     fn after_a_gap_the_time_counts_from_its_end() {
-        assert!(!reports(&[0, 5, 10, 15, 21, 25, 30, 35]).may_judge(PATIENCE));
-        assert!(reports(&[0, 5, 10, 15, 21, 25, 30, 35, 36]).may_judge(PATIENCE));
+        assert!(!reports(&[0, 5, 10, 15, 21, 25, 30, 35]).may_declare_dead(PATIENCE));
+        assert!(reports(&[0, 5, 10, 15, 21, 25, 30, 35, 36]).may_declare_dead(PATIENCE));
     }
 
     #[test]
     fn a_clock_that_was_set_back_is_a_gap() {
-        assert!(!reports(&[0, 5, 10, 15, -3_600]).may_judge(PATIENCE));
+        assert!(!reports(&[0, 5, 10, 15, -3_600]).may_declare_dead(PATIENCE));
     }
 
     #[test]

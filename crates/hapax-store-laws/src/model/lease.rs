@@ -94,7 +94,7 @@ impl State {
         let patience = report.patience;
         let own = Alive::reported(self.owners.get(&report.owner).copied(), now, patience);
         self.owners.insert(report.owner, own);
-        if !own.may_judge(patience) {
+        if !own.may_declare_dead(patience) {
             return Vec::new();
         }
         let mut dead = self.owners.clone();

@@ -86,7 +86,7 @@ async fn an_unfinished_copy_is_not_served_and_may_be_gone_on_with() {
     let second = open(&url).await;
     assert_eq!(second.begin_import(&mark).await.unwrap(), ImportBegun::Started);
     let refused = RedisStore::open(Options::new(url.as_str())).await;
-    assert!(matches!(refused, Err(OpenError::UnfinishedCopy)));
+    assert!(matches!(refused, Err(OpenError::UnfinishedMigration)));
     let purpose = Purpose::Import;
     let options = Options {
         purpose,

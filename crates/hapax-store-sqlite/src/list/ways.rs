@@ -64,8 +64,8 @@ fn beside(desk: &mut ReadDesk, query: &EventQuery) -> Result<Vec<Trail>, Failure
     if let Some(Has::Conflict) = query.has {
         return Ok(vec![noted(Noted::Conflict)]);
     }
-    if query.duplicates.is_some_and(|copies| copies.min > 0) {
-        return Ok(vec![noted(Noted::Copies)]);
+    if query.duplicates.is_some_and(|count| count.min > 0) {
+        return Ok(vec![noted(Noted::Duplicates)]);
     }
     match query.status {
         Some(EventStatus::Pending | EventStatus::Failed) => return Ok(vec![plain(UNFINISHED)]),

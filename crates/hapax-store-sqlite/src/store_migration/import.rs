@@ -85,7 +85,7 @@ fn identity(desk: &mut Desk<'_>, record: &IdentityRecord) -> Result<(), Failure>
     }
     if let Some(tally) = &record.duplicates {
         duplicates(desk, record.key, tally)?;
-        noted::note_copies(desk, record.key)?;
+        noted::note_duplicates(desk, record.key)?;
     }
     for one in &record.conflicts {
         conflict(desk, one)?;

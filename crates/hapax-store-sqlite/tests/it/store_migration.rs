@@ -19,7 +19,7 @@ async fn an_unfinished_copy_is_not_served_until_it_is_finished() {
     store.close().await;
 
     let refused = bench.try_open().unwrap_err();
-    assert!(matches!(refused, OpenError::UnfinishedCopy), "{refused:?}");
+    assert!(matches!(refused, OpenError::UnfinishedMigration), "{refused:?}");
     assert!(refused.to_string().contains("hapax store migrate"), "{refused}");
 
     let store = open_for_import(&bench);

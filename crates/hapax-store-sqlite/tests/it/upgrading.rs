@@ -16,7 +16,7 @@ const BACK: &str = "
     PRAGMA user_version = 2;";
 
 #[tokio::test]
-async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
+async fn duplicates_and_conflicts_from_before_an_upgrade_are_found() {
     let bench = Bench::new();
     let store = bench.open();
     let event = bench.event("noted").build();
@@ -48,11 +48,11 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
         .unwrap();
 
     let store = bench.open();
-    let copies = EventQuery {
+    let with_duplicates = EventQuery {
         duplicates: Some(DuplicateCount { min: 1, max: None }),
         ..EventQuery::default()
     };
-    assert_eq!(found(&store, &copies).await, [event.id]);
+    assert_eq!(found(&store, &with_duplicates).await, [event.id]);
     let conflict = EventQuery {
         has: Some(Has::Conflict),
         ..EventQuery::default()
