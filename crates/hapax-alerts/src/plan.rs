@@ -14,9 +14,9 @@ use hapax_delivery::outbox::full_name;
 use hapax_outbound::client::Client;
 
 /// The longest interval between two evaluations.
-const JUDGE_EVERY: Duration = Duration::from_secs(10);
+const EVALUATE_EVERY: Duration = Duration::from_secs(10);
 /// A rule that stays true is evaluated at least this often before its alert could be considered resolved.
-const JUDGEMENTS_BEFORE_RESOLVED: u32 = 3;
+const EVALUATIONS_BEFORE_RESOLVED: u32 = 3;
 
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -55,6 +55,6 @@ impl Plan {
 
     /// The interval between two evaluations.
     pub(super) fn evaluate_every(&self) -> Duration {
-        JUDGE_EVERY.min(self.resolve_after / JUDGEMENTS_BEFORE_RESOLVED)
+        EVALUATE_EVERY.min(self.resolve_after / EVALUATIONS_BEFORE_RESOLVED)
     }
 }

@@ -76,11 +76,11 @@ impl Site {
     }
 
     fn book(&self) -> PathBuf {
-        self.folder.path().join("told.txt")
+        self.folder.path().join("sent.txt")
     }
 
     /// The type of each message received, one per line.
-    fn told(&self) -> Vec<String> {
+    fn sent(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.book()).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -150,18 +150,18 @@ async fn an_alert_fires_once_while_it_is_true_and_resolves_once_after_it() {
     process.runs_for(WINDOW).await;
     process.goes_wrong();
     process.runs_for(WINDOW.checked_sub(STEP).unwrap()).await;
-    assert_eq!(site.told(), ["alert.firing"]);
+    assert_eq!(site.sent(), ["alert.firing"]);
     process.runs_for(Duration::from_secs(50)).await;
-    assert_eq!(site.told(), ["alert.firing"], "`resolve_after` is not over");
+    assert_eq!(site.sent(), ["alert.firing"], "`resolve_after` is not over");
     process.runs_for(STEP).await;
-    assert_eq!(site.told(), ["alert.firing", "alert.resolved"]);
+    assert_eq!(site.sent(), ["alert.firing", "alert.resolved"]);
     process.runs_for(WINDOW).await;
-    assert_eq!(site.told().len(), 2);
+    assert_eq!(site.sent().len(), 2);
     let left = site.store.values(&ValueSpace::Alerts).await.unwrap();
     assert_eq!(left, [], "nothing is left of it");
     process.goes_wrong();
     process.runs_for(STEP).await;
-    assert_eq!(site.told().len(), 3, "another time is another alert");
+    assert_eq!(site.sent().len(), 3, "another time is another alert");
 }
 
 #[tokio::test]
@@ -170,15 +170,15 @@ async fn a_process_that_has_just_started_neither_repeats_an_alert_nor_ends_it() 
     let first = site.process();
     first.goes_wrong();
     first.runs_for(STEP).await;
-    assert_eq!(site.told(), ["alert.firing"]);
+    assert_eq!(site.sent(), ["alert.firing"]);
     drop(first);
     // It knows nothing of what happened before, and cannot say that all is well.
     let second = site.process();
     second.runs_for(WINDOW.checked_sub(STEP).unwrap()).await;
-    assert_eq!(site.told(), ["alert.firing"]);
+    assert_eq!(site.sent(), ["alert.firing"]);
     assert_eq!(second.firing(), 1);
     second.runs_for(Duration::from_secs(90)).await;
-    assert_eq!(site.told(), ["alert.firing", "alert.resolved"]);
+    assert_eq!(site.sent(), ["alert.firing", "alert.resolved"]);
 }
 
 #[tokio::test]
@@ -192,11 +192,11 @@ async fn of_two_processes_that_find_the_same_one_tells() {
     }
     tokio::join!(one.alerts.step(), other.alerts.step());
     one.runs_for(STEP).await;
-    assert_eq!((one.firing(), site.told().len()), (1, 1));
+    assert_eq!((one.firing(), site.sent().len()), (1, 1));
     for _ in 0..80 {
         tokio::join!(one.runs_for(STEP), other.runs_for(STEP));
     }
-    assert_eq!(site.told(), ["alert.firing", "alert.resolved"]);
+    assert_eq!(site.sent(), ["alert.firing", "alert.resolved"]);
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn what_one_process_finds_true_another_does_not_end() {
         wrong.runs_for(STEP).await;
         fine.runs_for(STEP).await;
     }
-    assert_eq!(site.told(), ["alert.firing"]);
+    assert_eq!(site.sent(), ["alert.firing"]);
     assert_eq!((wrong.firing(), fine.firing()), (1, 1));
 }
 
@@ -225,7 +225,7 @@ async fn a_receiver_that_failed_is_told_again_and_in_order() {
     std::fs::write(&broken, "").unwrap();
     process.goes_wrong();
     process.runs_for(WINDOW + Duration::from_secs(120)).await;
-    assert_eq!(site.told(), Vec::<String>::new());
+    assert_eq!(site.sent(), Vec::<String>::new());
     let overdue = &process.alerts.known()[0].overdue;
     assert_eq!(overdue.len(), 2);
     assert!(overdue[0].tries > 1 && overdue[1].tries == 0, "{overdue:?}");
@@ -235,7 +235,7 @@ async fn a_receiver_that_failed_is_told_again_and_in_order() {
     );
     std::fs::remove_file(&broken).unwrap();
     process.runs_for(WINDOW).await;
-    assert_eq!(site.told(), ["alert.firing", "alert.resolved"]);
+    assert_eq!(site.sent(), ["alert.firing", "alert.resolved"]);
 }
 
 #[tokio::test]
@@ -248,7 +248,7 @@ async fn a_rule_that_is_switched_off_ends_what_it_found() {
     config.alerts.limits.remove(&Rule::SignatureFailures);
     process.alerts.reconfigure(&config).unwrap();
     process.runs_for(Duration::from_secs(90)).await;
-    assert_eq!(site.told(), ["alert.firing", "alert.resolved"]);
+    assert_eq!(site.sent(), ["alert.firing", "alert.resolved"]);
 }
 
 #[tokio::test]
@@ -257,7 +257,7 @@ async fn a_test_message_says_what_came_of_it_and_an_unknown_receiver_is_named() 
     let process = site.process();
     let tested = process.alerts.test(None).await.unwrap();
     assert_eq!((tested.len(), &tested[0].problem), (1, &None));
-    assert_eq!(site.told(), ["alert.test"]);
+    assert_eq!(site.sent(), ["alert.test"]);
     let unknown = process.alerts.test(Some("nobody")).await.unwrap_err();
     assert_eq!(
         unknown.to_string(),

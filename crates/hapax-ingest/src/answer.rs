@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_that_insists_on_its_answer_gets_it() {
+    async fn a_provider_that_insists_on_its_answer_gets_it() {
         let rule = AnswerRule {
             status: Some(200),
             body: AnswerBody::Empty,

@@ -127,11 +127,11 @@ impl KeyFetcher {
         lane.join(&key_id, admits, || {
             let (fetcher, source, keys, lane) =
                 (self.clone(), source.clone(), Arc::clone(keys), Arc::clone(lane));
-            async move { fetcher.fly(&source, &keys, &lane, &request).await }
+            async move { fetcher.call_and_cache(&source, &keys, &lane, &request).await }
         })
     }
 
-    async fn fly(
+    async fn call_and_cache(
         &self,
         source: &SourceName,
         keys: &SourceKeys,

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_sender_should_repeat_says_when() {
+    fn what_a_provider_should_repeat_says_when() {
         let retry_after = Duration::from_millis(1500);
         for (case, status, code) in [
             (Refusal::RateLimited { retry_after }, 429, Code::RateLimited),

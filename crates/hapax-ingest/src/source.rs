@@ -132,10 +132,10 @@ impl Sources {
 /// Early enough for the provider to receive the response: within four fifths of its timeout, if that is known. A longer
 /// `ack_timeout` takes precedence.
 fn answer_within(source: &config::Source) -> Duration {
-    let senders = source
+    let timeout_seconds = source
         .provider
         .and_then(|provider| provider.delivery.timeout_seconds);
-    let heard = senders.map(|seconds| Duration::from_secs(seconds.into()) * 4 / 5);
+    let heard = timeout_seconds.map(|seconds| Duration::from_secs(seconds.into()) * 4 / 5);
     let within = heard.unwrap_or(ANSWER_WITHIN).min(ANSWER_WITHIN);
     match source.ack {
         Ack::Stored => within,

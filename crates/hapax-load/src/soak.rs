@@ -22,7 +22,7 @@ use report::{Sample, Tally};
 
 /// Different events in a round, and how often each is sent at most.
 const EVENTS: usize = 1_000;
-const COPIES_MAX: usize = 4;
+const TIMES_MAX: usize = 4;
 /// Kills happen only in this share of the time, so that one process lives long enough to show whether it grows.
 const KILLS_UNTIL: f64 = 1.0 / 3.0;
 
@@ -49,7 +49,7 @@ pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Report> {
     while started.elapsed() < plan.duration {
         let part = started.elapsed().as_secs_f64() / plan.duration.as_secs_f64();
         let fault = Fault::draw(part < KILLS_UNTIL);
-        let waves = Waves::new(EVENTS, COPIES_MAX);
+        let waves = Waves::new(EVENTS, TIMES_MAX);
         let progress = Progress::new(waves.total() as u64);
         progress.say(format!("round {}: {}", tally.rounds + 1, fault.label()));
         let senders = Senders::new(site.ingest(), demo::prepare(&site, &secret, EVENTS).await?);

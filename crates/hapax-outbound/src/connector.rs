@@ -43,7 +43,7 @@ impl Service<Uri> for GuardedConnector {
         let port = port_of(&url);
         // The resolver never sees an address that is written in the URL.
         let literal: Option<IpAddr> = bare_host(&url).parse().ok();
-        let judged = literal.map_or(Ok(()), |ip| {
+        let allowed = literal.map_or(Ok(()), |ip| {
             self.guard.check(bare_host(&url), SocketAddr::new(ip, port))
         });
         let mut http = HttpConnector::new_with_resolver(Resolver {
@@ -54,7 +54,7 @@ impl Service<Uri> for GuardedConnector {
         http.set_nodelay(true);
         http.set_connect_timeout(Some(CONNECT_TIMEOUT));
         Box::pin(async move {
-            judged?;
+            allowed?;
             Ok(http.call(url).await?)
         })
     }
@@ -119,7 +119,7 @@ mod tests {
 
     /// A name is checked again for every new connection, because its owner can change where it points.
     #[tokio::test]
-    async fn a_name_is_judged_at_every_connection() {
+    async fn a_name_is_checked_at_every_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!(
             "http://rebound.example:{}/",

@@ -356,7 +356,7 @@ async fn the_same_body_is_held_and_flagged_across_the_day_on_which_encryption_is
 }
 
 #[tokio::test]
-async fn an_erased_event_stays_erased_and_known_across_turning_on_and_copies() {
+async fn an_erased_event_stays_erased_and_known_across_turning_on_and_migrations() {
     let (bench, inner) = (bench().await, store());
     let (before, after) = (bench.event("evt_1").build(), bench.event("evt_2").build());
     accept(&*inner, &before).await;

@@ -56,10 +56,10 @@ macro_rules! registry {
 registry! {
     ($)
     claims {
-        of_many_concurrent_copies_exactly_one_is_new,
+        of_many_concurrent_duplicates_exactly_one_is_new,
         a_copy_is_seen_only_once_the_first_can_be_found,
-        of_copies_in_one_batch_exactly_one_is_new,
-        of_copies_in_one_request_exactly_one_is_new,
+        of_duplicates_in_one_batch_exactly_one_is_new,
+        of_duplicates_in_one_request_exactly_one_is_new,
         batches_in_opposite_order_neither_deadlock_nor_both_win,
         overlapping_requests_store_each_identity_once,
     }
@@ -116,7 +116,7 @@ registry! {
         of_two_reports_in_one_call_one_counts,
         of_many_concurrent_finishes_one_is_applied,
         a_holder_from_before_a_replay_is_refused,
-        each_hold_in_a_call_is_judged_alone,
+        each_hold_in_a_call_is_checked_alone,
         empty_calls_do_nothing,
     }
     finishing {
@@ -148,7 +148,7 @@ registry! {
         an_owner_that_was_silent_for_less_is_not_dead,
         an_owner_that_never_reported_keeps_its_leases,
         nobody_is_dead_before_the_store_was_reachable_for_long_enough,
-        a_gap_between_reports_puts_off_the_judgement,
+        a_gap_between_reports_puts_off_the_rescue,
         an_owner_that_wakes_up_is_fenced_and_goes_on,
         the_leases_of_the_living_stay_when_another_dies,
         no_more_than_asked_for_is_taken_from_a_dead_owner,
@@ -203,7 +203,7 @@ registry! {
         an_ignored_event_can_be_sent_somewhere,
         a_replay_to_one_destination_leaves_the_others_alone,
         a_replay_to_a_lane_joins_it,
-        each_replay_order_is_judged_alone,
+        each_replay_order_is_decided_alone,
         history_stays_and_is_no_dead_letter,
         a_replayed_delivery_can_die_again,
         a_replayed_delivery_names_its_job,
@@ -216,7 +216,7 @@ registry! {
         only_a_known_identity_can_be_forgotten,
         a_forgotten_identity_is_not_found_but_its_event_is,
         a_tombstone_survives_a_restart,
-        of_copies_after_forgetting_one_is_new,
+        of_duplicates_after_forgetting_one_is_new,
     }
     record_conflicts {
         a_conflicting_body_is_kept_once_and_then_counted,
@@ -240,7 +240,7 @@ registry! {
     same_body {
         a_body_under_another_id_is_held,
         of_one_body_under_many_ids_at_once_one_runs,
-        copies_of_a_held_body_are_copies,
+        duplicates_of_a_held_body_are_duplicates,
         only_the_same_body_of_a_scope_is_held,
         a_body_that_was_noted_is_held,
         a_held_event_runs_once_it_is_released,
@@ -255,7 +255,7 @@ registry! {
     searching {
         events_are_found_by_where_they_went,
         events_are_found_by_why_they_were_given_up,
-        events_are_found_by_their_copies,
+        events_are_found_by_their_duplicates,
         events_are_found_by_their_conflicts,
         events_are_found_by_either_id,
         events_are_found_by_values_in_their_bodies,
@@ -314,8 +314,8 @@ registry! {
         all_jobs_are_listed_newest_first,
     }
     tallies {
-        copies_add_up,
-        copies_are_listed_and_outlive_the_payload,
+        duplicates_add_up,
+        duplicates_are_listed_and_outlive_the_payload,
         only_the_newest_gaps_are_kept,
         an_event_with_an_earlier_events_body_is_flagged,
         same_bodies_in_one_call_are_flagged,
@@ -373,7 +373,7 @@ registry! {
     store_migration {
         what_was_copied_looks_the_same,
         a_copy_by_way_of_another_kind_of_store_looks_the_same,
-        pages_of_any_size_hand_over_the_same,
+        pages_of_any_size_export_the_same,
         a_page_of_large_payloads_ends_early,
         taking_in_twice_changes_nothing,
         a_copied_identity_is_a_duplicate,

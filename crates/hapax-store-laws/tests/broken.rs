@@ -23,11 +23,11 @@ const CASES: u32 = 2000;
 fn a_store_that_looks_before_it_inserts_is_caught() {
     is_caught(
         Fault::LooksThenInserts,
-        claims::of_many_concurrent_copies_exactly_one_is_new,
+        claims::of_many_concurrent_duplicates_exactly_one_is_new,
     );
     is_caught(
         Fault::LooksThenInserts,
-        claims::of_copies_in_one_batch_exactly_one_is_new,
+        claims::of_duplicates_in_one_batch_exactly_one_is_new,
     );
 }
 
@@ -91,7 +91,7 @@ fn a_store_that_judges_in_haste_is_caught() {
     );
     is_caught(
         Fault::JudgesInHaste,
-        owners::a_gap_between_reports_puts_off_the_judgement,
+        owners::a_gap_between_reports_puts_off_the_rescue,
     );
 }
 
@@ -190,7 +190,7 @@ fn a_store_that_ignores_filters_is_caught() {
     let fault = Fault::IgnoresFilters;
     is_caught(fault, searching::events_are_found_by_where_they_went);
     is_caught(fault, searching::events_are_found_by_why_they_were_given_up);
-    is_caught(fault, searching::events_are_found_by_their_copies);
+    is_caught(fault, searching::events_are_found_by_their_duplicates);
     is_caught(fault, searching::events_are_found_by_their_conflicts);
     is_caught(fault, searching::events_are_found_by_values_in_their_bodies);
     is_caught(

@@ -165,20 +165,23 @@ async fn store(
     failure::all(vec![payloads, enqueued, counted])?;
     enqueue::hold(session, &mut work, now).await?;
     indexed::insert(session, winners, &work.numbers).await?;
-    note_copies(session, winners).await?;
+    note_duplicates(session, winners).await?;
     session.commit().await?;
     Ok(work.handed)
 }
 
 /// For forgotten identities that are taken again: earlier duplicates count for the new event, too.
-async fn note_copies(session: &Session, winners: &[(&NewEvent, Generation)]) -> Result<(), Failure> {
+async fn note_duplicates(session: &Session, winners: &[(&NewEvent, Generation)]) -> Result<(), Failure> {
     let again = winners.iter().filter(|(_, generation)| generation.0 > 0);
     let keys: Vec<_> = again
         .map(|(event, _)| (key_bucket(event.key), key_uuid(event.key)))
         .collect();
-    let copied = noted::copied(session, &keys).await?;
-    let keys: Vec<_> = keys.into_iter().filter(|(_, key)| copied.contains(key)).collect();
-    noted::note_copies(session, &keys).await
+    let with_duplicates = noted::with_duplicates(session, &keys).await?;
+    let keys: Vec<_> = keys
+        .into_iter()
+        .filter(|(_, key)| with_duplicates.contains(key))
+        .collect();
+    noted::note_duplicates(session, &keys).await
 }
 
 /// The ledger entry of a newly accepted event.

@@ -32,10 +32,7 @@ const SELECT: &str = "
     SELECT copies, last_at, gaps FROM hapax.duplicates WHERE bucket = $1::int2 AND key = $2::uuid";
 
 /// The tally of an identity, for readers.
-pub(crate) async fn copies(
-    session: &Session,
-    identity: &Identity,
-) -> Result<Option<DuplicateTally>, Failure> {
+pub(crate) async fn tally(session: &Session, identity: &Identity) -> Result<Option<DuplicateTally>, Failure> {
     let key = identity.key();
     let found = session
         .optional(SELECT, bind![key_bucket(key), key_uuid(key)])
@@ -74,7 +71,7 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
         .keys()
         .map(|key| (key_bucket(*key), key_uuid(*key)))
         .collect();
-    noted::note_copies(session, &names).await?;
+    noted::note_duplicates(session, &names).await?;
     let count = |tally: &DuplicateTally| i64::try_from(tally.count).unwrap_or(i64::MAX);
     let batch = Batch::in_buckets(sums.keys().map(|key| key_bucket(*key)))
         .column("key", sums.keys().map(|key| key_uuid(*key)))

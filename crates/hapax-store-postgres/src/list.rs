@@ -2,7 +2,7 @@
 //! match, it ends early with a cursor.
 
 mod bodies;
-mod copies;
+mod duplicates;
 mod filling;
 mod fits;
 mod found;

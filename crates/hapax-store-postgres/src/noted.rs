@@ -14,7 +14,7 @@ const IDS: &str = "
 const STORED: &str = "
     SELECT e.bucket, e.id, e.no FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id";
 
-const COPIED: &str = "
+const WITH_DUPLICATES: &str = "
     SELECT d.key FROM {n} JOIN hapax.duplicates d ON d.bucket = {bucket} AND d.key = n.key";
 
 const INSERT: &str = "INSERT INTO hapax.noted {sorted rows} ON CONFLICT (bucket, id, what) DO NOTHING";
@@ -23,7 +23,7 @@ const INSERT: &str = "INSERT INTO hapax.noted {sorted rows} ON CONFLICT (bucket,
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
     /// It has duplicates.
-    Copies,
+    Duplicates,
     /// Another body arrived under the same id.
     Conflict,
 }
@@ -31,7 +31,7 @@ pub(crate) enum Noted {
 impl Noted {
     pub(crate) const fn code(self) -> i16 {
         match self {
-            Self::Copies => 0,
+            Self::Duplicates => 0,
             Self::Conflict => 1,
         }
     }
@@ -53,17 +53,17 @@ pub(crate) async fn note(session: &Session, what: Noted, events: &[(i16, Uuid)])
 }
 
 /// Records duplicates for every stored event of these identities, because the tally is shared by all of them.
-pub(crate) async fn note_copies(session: &Session, keys: &[(i16, Uuid)]) -> Result<(), Failure> {
+pub(crate) async fn note_duplicates(session: &Session, keys: &[(i16, Uuid)]) -> Result<(), Failure> {
     let mut events: Vec<(i16, Uuid)> = Vec::new();
     for row in &session.over(IDS, &named("key", keys)).await? {
         events.push((row.try_get(0)?, row.try_get(1)?));
     }
-    note(session, Noted::Copies, &events).await
+    note(session, Noted::Duplicates, &events).await
 }
 
 /// The subset of these identities that have duplicates.
-pub(crate) async fn copied(session: &Session, keys: &[(i16, Uuid)]) -> Result<Vec<Uuid>, Failure> {
-    let rows = session.over(COPIED, &named("key", keys)).await?;
+pub(crate) async fn with_duplicates(session: &Session, keys: &[(i16, Uuid)]) -> Result<Vec<Uuid>, Failure> {
+    let rows = session.over(WITH_DUPLICATES, &named("key", keys)).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 

@@ -175,7 +175,7 @@ impl Operations for PostgresStore {
 
     async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         self.search(identity.clone(), |session, identity| {
-            duplicates::copies(session, identity).boxed()
+            duplicates::tally(session, identity).boxed()
         })
         .await
     }

@@ -82,7 +82,7 @@ pub(crate) async fn replay(session: &Session, orders: &[ReplayOrder]) -> Result<
     let mut again = Again::default();
     let answers = orders
         .iter()
-        .map(|order| found.judge(order, &mut again))
+        .map(|order| found.decide(order, &mut again))
         .collect();
     again.write(session, now).await?;
     session.commit().await?;
@@ -196,8 +196,8 @@ impl Found {
         Ok(())
     }
 
-    /// Evaluates one order and adds to the rows to be written.
-    fn judge(&mut self, order: &ReplayOrder, again: &mut Again) -> Replayed {
+    /// Decides one order and adds to the rows to be written.
+    fn decide(&mut self, order: &ReplayOrder, again: &mut Again) -> Replayed {
         let id = uuid_of(order.event);
         let Some(subject) = self.subjects.remove(&id) else {
             return Replayed::NotFound;

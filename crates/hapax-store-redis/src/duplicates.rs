@@ -18,7 +18,8 @@ use crate::{ledger, packed, reply};
 /// A tally as `scripts/tally.lua` writes it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Tally {
-    copies: u64,
+    #[serde(rename = "copies")]
+    count: u64,
     last: i64,
     gaps: Vec<u64>,
 }
@@ -47,7 +48,7 @@ async fn add(link: &Link, shard: Shard, notes: Vec<(usize, DuplicateNote)>) -> R
 }
 
 /// The tally of an identity.
-pub(crate) async fn copies(link: &Link, key: Key) -> Result<Option<DuplicateTally>, Failure> {
+pub(crate) async fn tally(link: &Link, key: Key) -> Result<Option<DuplicateTally>, Failure> {
     let mut snapshot = link.read(link.shards().of_key(key), vec![look(key)]).await?;
     read(snapshot.next()?)
 }
@@ -64,7 +65,7 @@ pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failur
     };
     let tally: Tally = packed::unpack(&bytes, "a tally of duplicates")?;
     Ok(Some(DuplicateTally {
-        count: tally.copies,
+        count: tally.count,
         last_at: Timestamp::from_micros(tally.last),
         gaps_ms: tally.gaps,
     }))
@@ -73,7 +74,7 @@ pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failur
 /// The command that stores a tally.
 pub(crate) fn keep(key: Key, tally: &DuplicateTally) -> Result<Command, Failure> {
     let tally = Tally {
-        copies: tally.count,
+        count: tally.count,
         last: tally.last_at.as_micros(),
         gaps: tally.gaps_ms.clone(),
     };

@@ -19,7 +19,7 @@ pub(crate) async fn get(link: &Link, id: EventId) -> Result<Option<EventRecord>,
     };
     let key = row.identity().key();
     // Duplicates are counted off the hot path, so they need not come from the same snapshot.
-    let duplicates = duplicates::copies(link, key).await?;
+    let duplicates = duplicates::tally(link, key).await?;
     Ok(Some(EventRecord {
         status: row.status()?,
         deliveries: row.deliveries()?,

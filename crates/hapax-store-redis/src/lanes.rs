@@ -7,7 +7,7 @@
 //! A lane identifies each of its members by event and *ticket*; every stay has a new ticket. A head whose ticket the
 //! event no longer knows is removed.
 //!
-//! One member has the *turn*: it is due or running. If a replay puts another member before it, it is told to give way,
+//! One member has the *turn*: it is due or running. If a replay puts another member before it, it is asked to give way,
 //! and the turn is passed on; a member that was attempted keeps the turn. Each notification carries a number of the
 //! lane, and earlier notifications no longer count.
 
@@ -165,7 +165,7 @@ struct Turn {
 
 /// A notification to a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Notice {
     /// Only its position.
     Place,
     /// It has the turn, under a number of the lane.
@@ -177,7 +177,7 @@ enum Told {
 /// The delivery's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Did {
-    AsTold,
+    Complied,
     /// Its stay has ended.
     Left,
     /// It was attempted, and keeps its turn.
@@ -205,13 +205,13 @@ pub(crate) async fn take(link: &Link, step: &Step) -> Result<(), Failure> {
 
 /// Notifies a member that joined of its position, and of its turn if it has it.
 async fn arrive(link: &Link, step: &Step, member: &[u8], now: Now) -> Result<(), Failure> {
-    let told = match &now.head_and_turn {
-        Some((head, turn)) if head == member && turn.who == member => Told::Turn(turn.number),
-        Some(_) | None => Told::Place,
+    let notice = match &now.head_and_turn {
+        Some((head, turn)) if head == member && turn.who == member => Notice::Turn(turn.number),
+        Some(_) | None => Notice::Place,
     };
-    match tell(link, &step.to, member, Some(now.place), told).await? {
-        Did::AsTold if told != Told::Place => Ok(()),
-        Did::AsTold | Did::KeepsTurn | Did::KnowsBetter => settle(link, step, now).await,
+    match notify(link, &step.to, member, Some(now.place), notice).await? {
+        Did::Complied if notice != Notice::Place => Ok(()),
+        Did::Complied | Did::KeepsTurn | Did::KnowsBetter => settle(link, step, now).await,
         Did::Left => {
             let now = change(link, step, Kind::Leave, member, String::new()).await?;
             settle(link, step, now).await
@@ -224,15 +224,15 @@ async fn arrive(link: &Link, step: &Step, member: &[u8], now: Now) -> Result<(),
 async fn settle(link: &Link, step: &Step, mut now: Now) -> Result<(), Failure> {
     while let Some((head, turn)) = &now.head_and_turn {
         let is_right = *head == turn.who;
-        let told = if is_right {
-            Told::Turn(turn.number)
+        let notice = if is_right {
+            Notice::Turn(turn.number)
         } else {
-            Told::Yield(now.greater)
+            Notice::Yield(now.greater)
         };
-        let (kind, number) = match tell(link, &step.to, &turn.who, None, told).await? {
-            Did::AsTold if is_right => return Ok(()),
+        let (kind, number) = match notify(link, &step.to, &turn.who, None, notice).await? {
+            Did::Complied if is_right => return Ok(()),
             Did::KeepsTurn => return Ok(()),
-            Did::AsTold | Did::KnowsBetter => (Kind::Pass, turn.number.to_string()),
+            Did::Complied | Did::KnowsBetter => (Kind::Pass, turn.number.to_string()),
             Did::Left => (Kind::Leave, String::new()),
         };
         now = change(link, step, kind, &turn.who, number).await?;
@@ -268,18 +268,18 @@ async fn change(link: &Link, step: &Step, kind: Kind, member: &[u8], number: Str
 }
 
 /// Notifies a delivery about its stay.
-async fn tell(
+async fn notify(
     link: &Link,
     to: &DestinationId,
     member: &[u8],
     place: Option<u64>,
-    told: Told,
+    notice: Notice,
 ) -> Result<Did, Failure> {
     let (id, ticket) = split(member)?;
-    let (told, number) = match told {
-        Told::Place => ("", 0),
-        Told::Turn(number) => ("turn", number),
-        Told::Yield(number) => ("yield", number),
+    let (notice, number) = match notice {
+        Notice::Place => ("", 0),
+        Notice::Turn(number) => ("turn", number),
+        Notice::Yield(number) => ("yield", number),
     };
     let args = [
         link.floor(),
@@ -289,13 +289,13 @@ async fn tell(
         place
             .map(|place| place.to_string().into_bytes())
             .unwrap_or_default(),
-        told.into(),
+        notice.into(),
         number.to_string().into(),
     ];
     let did = link.call(link.shards().of_event(id), &PROMOTE, &args).await?;
     match reply::number(did)? {
         0 => Ok(Did::Left),
-        1 => Ok(Did::AsTold),
+        1 => Ok(Did::Complied),
         2 => Ok(Did::KeepsTurn),
         3 => Ok(Did::KnowsBetter),
         _ => Err(damaged("the response of a delivery")),

@@ -169,7 +169,7 @@ impl Operations for RedisStore {
 
     async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         let key = identity.key();
-        self.run_aside(|link, _| async move { duplicates::copies(&link, key).await })
+        self.run_aside(|link, _| async move { duplicates::tally(&link, key).await })
             .await
     }
 

@@ -162,7 +162,7 @@ fn conflicts_and_unproven_requests_fire_above_their_limits() {
 }
 
 #[test]
-fn a_gap_is_judged_against_the_window_of_its_source() {
+fn a_gap_is_measured_against_the_window_of_its_source() {
     let mut facts = facts();
     let gap = Duration::from_secs(850);
     facts.gaps = Some(BTreeMap::from([("shop".into(), gap), ("gone".into(), gap)]));

@@ -110,8 +110,8 @@ pub struct DuplicateCount {
 
 impl DuplicateCount {
     /// Whether a number of duplicates is within the range.
-    pub fn fits(self, copies: u64) -> bool {
-        copies >= self.min && self.max.is_none_or(|max| copies <= max)
+    pub fn fits(self, count: u64) -> bool {
+        count >= self.min && self.max.is_none_or(|max| count <= max)
     }
 }
 

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trusted_key_outlives_its_senders_server_for_a_day() {
+    fn a_trusted_key_outlives_its_providers_server_for_a_day() {
         let mut cache = trusted("a");
         let mut now = MINUTE * 45;
         while now + MINUTE < STALE_FOR {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_its_sender_withdrew_is_gone_at_once() {
+    fn a_key_that_its_provider_withdrew_is_gone_at_once() {
         let mut cache = trusted("a");
         cache.put_unknown("a", MINUTE);
         assert_eq!(cache.get("a", MINUTE), None);

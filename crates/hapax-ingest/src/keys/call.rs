@@ -39,7 +39,7 @@ pub(super) enum FetchError {
     Host,
     #[error("the provider's server has no such key")]
     Unknown,
-    #[error("the call to the sender's server failed: {0}")]
+    #[error("the call to the provider's server failed: {0}")]
     Call(#[from] CallError),
     #[error("the provider's server did not accept the credentials")]
     Credentials,
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_hosts_of_known_senders_are_called() {
+    fn only_hosts_of_known_providers_are_called() {
         let caller = Caller::new(&Lookup::system(), None).unwrap();
         let is_reached = |url: &str| caller.client_for(&url.parse().unwrap()).is_some();
         for url in [
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn few_authorities_vouch_for_a_sender() {
+    fn few_authorities_vouch_for_a_provider() {
         let (amazon, paypal, all) = (
             roots(&["Amazon", "Starfield"]),
             roots(&["DigiCert"]),

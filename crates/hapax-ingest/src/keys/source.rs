@@ -16,7 +16,7 @@ use super::lane::Lane;
 /// The most concurrent fetches of keys that unverified clients name.
 const STRANGERS_CALLS_MAX: usize = 4;
 /// The most such keys in progress or waiting.
-const STRANGERS_FLIGHTS_MAX: usize = 16;
+const STRANGERS_FETCHES_MAX: usize = 16;
 /// The most new ids that unverified clients may name in a burst: more than any provider has keys in use.
 const STRANGERS_BURST: u32 = 32;
 /// The interval for each further one. A provider's server rejects clients that ask too often.
@@ -24,7 +24,7 @@ const STRANGERS_INTERVAL: Duration = Duration::from_secs(2);
 /// The most concurrent calls of the other kind.
 const TRUSTED_CALLS_MAX: usize = 8;
 /// The most of those in progress or waiting.
-const TRUSTED_FLIGHTS_MAX: usize = 64;
+const TRUSTED_FETCHES_MAX: usize = 64;
 
 pub(super) struct SourceKeys {
     pub(super) cache: Mutex<Cache>,
@@ -37,8 +37,8 @@ impl SourceKeys {
     fn with(cache: Cache) -> Self {
         Self {
             cache: Mutex::new(cache),
-            strangers: Arc::new(Lane::new(STRANGERS_CALLS_MAX, STRANGERS_FLIGHTS_MAX)),
-            trusted: Arc::new(Lane::new(TRUSTED_CALLS_MAX, TRUSTED_FLIGHTS_MAX)),
+            strangers: Arc::new(Lane::new(STRANGERS_CALLS_MAX, STRANGERS_FETCHES_MAX)),
+            trusted: Arc::new(Lane::new(TRUSTED_CALLS_MAX, TRUSTED_FETCHES_MAX)),
             pace: Mutex::default(),
         }
     }

@@ -99,8 +99,8 @@ pub(super) async fn run(
     let seed = fastrand::u64(..);
     let label = format!("round {}", number + 1);
     progress.say(format!("{label}: first deliveries of the duplicates"));
-    let first = loads.first_copies(site.ingest(), seed).await?;
-    round.note("first copies", &first, first.counts.accepted);
+    let first = loads.first_deliveries(site.ingest(), seed).await?;
+    round.note("first deliveries", &first, first.counts.accepted);
     progress.step();
     for step in order(number) {
         progress.say(format!("{label}: {}", step.label()));

@@ -139,7 +139,7 @@ impl Loads<'_> {
     }
 
     /// The first requests of the events that duplicates will repeat.
-    pub(super) async fn first_copies(&self, address: SocketAddr, seed: u64) -> anyhow::Result<Report> {
+    pub(super) async fn first_deliveries(&self, address: SocketAddr, seed: u64) -> anyhow::Result<Report> {
         let load = Load {
             seconds: COUNT_SECONDS_MAX,
             distinct: DUPLICATE_IDS,

@@ -2,7 +2,7 @@
 
 /// Numbers of events, in sending order.
 pub(crate) struct Waves {
-    /// Every event between once and `copies_max` times, in random order.
+    /// Every event between once and `times_max` times, in random order.
     pub mixed: Vec<usize>,
     /// Every event once: the duplicate that arrives long after the delivery.
     pub late: Vec<usize>,
@@ -10,9 +10,9 @@ pub(crate) struct Waves {
 
 impl Waves {
     /// Draws the number of requests for each event, and the order.
-    pub(crate) fn new(events: usize, copies_max: usize) -> Self {
+    pub(crate) fn new(events: usize, times_max: usize) -> Self {
         let mut mixed: Vec<usize> = (0..events)
-            .flat_map(|event| std::iter::repeat_n(event, fastrand::usize(1..=copies_max.max(1))))
+            .flat_map(|event| std::iter::repeat_n(event, fastrand::usize(1..=times_max.max(1))))
             .collect();
         fastrand::shuffle(&mut mixed);
         let mut late: Vec<usize> = (0..events).collect();
@@ -34,8 +34,8 @@ mod tests {
     fn every_event_is_in_both_waves_and_never_more_often_than_allowed() {
         let waves = Waves::new(200, 4);
         for event in 0..200 {
-            let copies = waves.mixed.iter().filter(|number| **number == event).count();
-            assert!((1..=4).contains(&copies));
+            let times = waves.mixed.iter().filter(|number| **number == event).count();
+            assert!((1..=4).contains(&times));
             assert_eq!(waves.late.iter().filter(|number| **number == event).count(), 1);
         }
         assert_eq!(waves.total(), waves.mixed.len() + 200);

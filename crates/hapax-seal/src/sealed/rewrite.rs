@@ -42,7 +42,7 @@ impl Sealed {
                 let after = self.contents.open_conflicting_body(conflict.other_body.clone());
                 let after = after.and_then(|other_body| self.contents.seal_conflicting_body(other_body));
                 let before = conflict.other_body;
-                rows.extend(told(before.first, after).map(|after| Resealed::Conflict { before, after }));
+                rows.extend(or_warn(before.first, after).map(|after| Resealed::Conflict { before, after }));
             }
         }
         if !has_digests(&entry) {
@@ -79,7 +79,7 @@ impl Sealed {
         if is_left {
             let after = self.contents.open_stored(before.clone());
             let after = after.and_then(|event| self.contents.seal_stored(event));
-            rows.extend(told(id, after).map(|after| Resealed::Event { before, after }));
+            rows.extend(or_warn(id, after).map(|after| Resealed::Event { before, after }));
         }
         for before in indexed.into_iter().filter(|value| !is_digest(value)) {
             counted.add(None);
@@ -98,7 +98,7 @@ impl Sealed {
             counted.add(key);
             if key != Some(self.first()) {
                 let after = texts::reseal_attempt(&self.contents.keys, id, before.clone());
-                rows.extend(told(id, after).map(|after| Resealed::Attempt {
+                rows.extend(or_warn(id, after).map(|after| Resealed::Attempt {
                     event: id,
                     before,
                     after,
@@ -209,7 +209,7 @@ impl Sealed {
 }
 
 /// A row that cannot be opened stays as it is, and its key stays needed.
-fn told<T>(event: EventId, after: Result<T, Error>) -> Option<T> {
+fn or_warn<T>(event: EventId, after: Result<T, Error>) -> Option<T> {
     after
         .inspect_err(|error| {
             tracing::warn!(%event, error = error as &dyn std::error::Error, "a row was not re-encrypted");

@@ -76,12 +76,12 @@ pub async fn an_audit_trail_that_is_not_the_one_of_before_is_found(bench: &mut B
     let elsewhere = head.followed_by(bench.now().await, &entry(4));
     let cut_off = verified(bench, Some(elsewhere.head)).await;
     assert_eq!(cut_off.broken.map(|AuditBreak { seq, .. }| seq), Some(4));
-    let anew = AuditHead {
+    let again = AuditHead {
         seq: 2,
         ..elsewhere.head
     };
-    let anew = verified(bench, Some(anew)).await;
-    assert_eq!(anew.broken.map(|AuditBreak { seq, .. }| seq), Some(2));
+    let again = verified(bench, Some(again)).await;
+    assert_eq!(again.broken.map(|AuditBreak { seq, .. }| seq), Some(2));
 }
 
 /// Of expired entries, the last stays: it proves that the earlier ones had expired, too.

@@ -8,16 +8,16 @@ use hapax_core::{Backend, EventId, NewEvent};
 use crate::Bench;
 use crate::bench::{Draft, Must};
 
-const COPIES: usize = 24;
+const DUPLICATES: usize = 24;
 const IDENTITIES: usize = 12;
 
 /// Many tasks accept the same identity at once.
-pub async fn of_many_concurrent_copies_exactly_one_is_new(bench: &mut Bench) {
+pub async fn of_many_concurrent_duplicates_exactly_one_is_new(bench: &mut Bench) {
     for round in 0..4 {
-        let copies: Vec<_> = (0..COPIES)
+        let duplicates: Vec<_> = (0..DUPLICATES)
             .map(|_| vec![bench.event(&format!("evt_{round}")).to("billing").build()])
             .collect();
-        let claims = accept_at_once(&bench.store, copies).await;
+        let claims = accept_at_once(&bench.store, duplicates).await;
         let first = the_only_new(&claims);
         for (id, claim) in &claims {
             if let Claim::Seen(entry) = claim {
@@ -35,7 +35,7 @@ pub async fn of_many_concurrent_copies_exactly_one_is_new(bench: &mut Bench) {
 /// A caller that gets "seen" can rely on it: the first event is already stored.
 pub async fn a_copy_is_seen_only_once_the_first_can_be_found(bench: &mut Bench) {
     let mut tasks = Vec::new();
-    for _ in 0..COPIES {
+    for _ in 0..DUPLICATES {
         let event = bench.event("evt_1").build();
         let store = Arc::clone(&bench.store);
         tasks.push(tokio::spawn(async move {
@@ -51,8 +51,8 @@ pub async fn a_copy_is_seen_only_once_the_first_can_be_found(bench: &mut Bench) 
 }
 
 /// Duplicates that meet in one batch of requests.
-pub async fn of_copies_in_one_batch_exactly_one_is_new(bench: &mut Bench) {
-    let events: Vec<NewEvent> = (0..COPIES).map(|_| bench.event("evt_1").build()).collect();
+pub async fn of_duplicates_in_one_batch_exactly_one_is_new(bench: &mut Bench) {
+    let events: Vec<NewEvent> = (0..DUPLICATES).map(|_| bench.event("evt_1").build()).collect();
     let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
     let requests = events
         .into_iter()
@@ -69,7 +69,7 @@ pub async fn of_copies_in_one_batch_exactly_one_is_new(bench: &mut Bench) {
 }
 
 /// Duplicates that meet in one request.
-pub async fn of_copies_in_one_request_exactly_one_is_new(bench: &mut Bench) {
+pub async fn of_duplicates_in_one_request_exactly_one_is_new(bench: &mut Bench) {
     let drafts: Vec<Draft> = (0..3).map(|_| bench.event("evt_1").to("billing")).collect();
     let claims = bench.accept_together(drafts).await;
     let new = claims.iter().filter(|claim| matches!(claim, Claim::New { .. }));

@@ -50,8 +50,8 @@ pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
         bench.reopen().await;
     }
     bench.copied().await;
-    let copy = bench.record(id).await;
-    assert!(copy.event.headers.is_erased() && copy.event.body.is_empty());
+    let exported = bench.record(id).await;
+    assert!(exported.event.headers.is_erased() && exported.event.body.is_empty());
     assert_eq!(bench.replay(id, ReplayMode::All).await, Replayed::NotFound);
 }
 

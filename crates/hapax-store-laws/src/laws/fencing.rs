@@ -175,7 +175,7 @@ pub async fn a_holder_from_before_a_replay_is_refused(bench: &mut Bench) {
 }
 
 /// In one call, each hold is evaluated independently, and answered in order.
-pub async fn each_hold_in_a_call_is_judged_alone(bench: &mut Bench) {
+pub async fn each_hold_in_a_call_is_checked_alone(bench: &mut Bench) {
     for n in 0..3 {
         bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await;
     }

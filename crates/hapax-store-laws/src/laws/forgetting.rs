@@ -87,7 +87,7 @@ pub async fn a_tombstone_survives_a_restart(bench: &mut Bench) {
 }
 
 /// Of many later requests, one is new.
-pub async fn of_copies_after_forgetting_one_is_new(bench: &mut Bench) {
+pub async fn of_duplicates_after_forgetting_one_is_new(bench: &mut Bench) {
     bench.stored(bench.event("evt_1")).await;
     bench.store.forget(&Identity::new("shop", "evt_1")).await.must();
     let mut tasks = Vec::new();

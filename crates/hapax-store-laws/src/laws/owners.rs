@@ -9,7 +9,7 @@ use crate::bench::{ALL, LONG, Must, order};
 /// The owner that falls silent. Leases at accept have the same owner.
 const SILENT: Owner = Owner(7);
 /// The owner that reports.
-const JUDGE: Owner = Owner(8);
+const RESCUER: Owner = Owner(8);
 
 /// Silence and reachability count after a short time; no gap is too long.
 fn short(bench: &Bench) -> Patience {
@@ -36,7 +36,7 @@ async fn some_events(bench: &Bench, count: usize) {
 
 /// Both owners report, and one of them falls silent for a short time.
 async fn fall_silent(bench: &Bench) {
-    for owner in [SILENT, JUDGE] {
+    for owner in [SILENT, RESCUER] {
         assert_eq!(bench.report_alive(owner, short(bench), ALL).await, []);
     }
     bench.expire().await;
@@ -47,7 +47,7 @@ pub async fn what_a_dead_owner_holds_is_taken_back_before_its_leases_end(bench: 
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = lease_for(bench, SILENT, 1).await.remove(0);
     fall_silent(bench).await;
-    let rescued = bench.report_alive(JUDGE, short(bench), ALL).await;
+    let rescued = bench.report_alive(RESCUER, short(bench), ALL).await;
     let expected = Rescued {
         event: id,
         destination: "billing".into(),
@@ -63,7 +63,7 @@ pub async fn what_a_dead_owner_holds_is_taken_back_before_its_leases_end(bench: 
         Written::LeaseLost,
         "its token is void"
     );
-    assert_eq!(bench.report_alive(JUDGE, short(bench), ALL).await, [], "once");
+    assert_eq!(bench.report_alive(RESCUER, short(bench), ALL).await, [], "once");
 }
 
 /// A delivery that was leased at accept has the same owner.
@@ -72,7 +72,7 @@ pub async fn what_was_handed_over_to_a_dead_owner_is_taken_back_too(bench: &mut 
         .stored(bench.event("evt_1").handed_to("billing", LONG))
         .await;
     fall_silent(bench).await;
-    assert_eq!(bench.report_alive(JUDGE, short(bench), ALL).await.len(), 1);
+    assert_eq!(bench.report_alive(RESCUER, short(bench), ALL).await.len(), 1);
 }
 
 /// Only silence of the full length counts.
@@ -84,7 +84,7 @@ pub async fn an_owner_that_was_silent_for_less_is_not_dead(bench: &mut Bench) {
         silence: LONG,
         ..short(bench)
     };
-    assert_eq!(bench.report_alive(JUDGE, patience, ALL).await, []);
+    assert_eq!(bench.report_alive(RESCUER, patience, ALL).await, []);
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
@@ -93,7 +93,7 @@ pub async fn an_owner_that_never_reported_keeps_its_leases(bench: &mut Bench) {
     some_events(bench, 1).await;
     let leased = lease_for(bench, Owner(9), 1).await.remove(0);
     fall_silent(bench).await;
-    assert_eq!(bench.report_alive(JUDGE, short(bench), ALL).await, []);
+    assert_eq!(bench.report_alive(RESCUER, short(bench), ALL).await, []);
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
@@ -107,7 +107,7 @@ pub async fn nobody_is_dead_before_the_store_was_reachable_for_long_enough(bench
 }
 
 /// Neither can an owner that could not report itself.
-pub async fn a_gap_between_reports_puts_off_the_judgement(bench: &mut Bench) {
+pub async fn a_gap_between_reports_puts_off_the_rescue(bench: &mut Bench) {
     some_events(bench, 1).await;
     let leased = lease_for(bench, SILENT, 1).await.remove(0);
     fall_silent(bench).await;
@@ -115,7 +115,7 @@ pub async fn a_gap_between_reports_puts_off_the_judgement(bench: &mut Bench) {
         gap: bench.short() / 2,
         ..short(bench)
     };
-    assert_eq!(bench.report_alive(JUDGE, patience, ALL).await, []);
+    assert_eq!(bench.report_alive(RESCUER, patience, ALL).await, []);
     bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
@@ -124,7 +124,7 @@ pub async fn an_owner_that_wakes_up_is_fenced_and_goes_on(bench: &mut Bench) {
     some_events(bench, 2).await;
     let lost = lease_for(bench, SILENT, 1).await.remove(0);
     fall_silent(bench).await;
-    assert_eq!(bench.report_alive(JUDGE, short(bench), ALL).await.len(), 1);
+    assert_eq!(bench.report_alive(RESCUER, short(bench), ALL).await.len(), 1);
     assert_eq!(bench.extend(&lost.hold(), LONG).await, Written::LeaseLost);
     let patience = Patience {
         silence: LONG,
@@ -132,7 +132,7 @@ pub async fn an_owner_that_wakes_up_is_fenced_and_goes_on(bench: &mut Bench) {
     };
     assert_eq!(bench.report_alive(SILENT, patience, ALL).await, []);
     let kept = lease_for(bench, SILENT, 1).await.remove(0);
-    assert_eq!(bench.report_alive(JUDGE, patience, ALL).await, []);
+    assert_eq!(bench.report_alive(RESCUER, patience, ALL).await, []);
     bench.finished(&kept, AttemptOutcome::Completed).await;
 }
 
@@ -140,9 +140,9 @@ pub async fn an_owner_that_wakes_up_is_fenced_and_goes_on(bench: &mut Bench) {
 pub async fn the_leases_of_the_living_stay_when_another_dies(bench: &mut Bench) {
     some_events(bench, 6).await;
     let dead = lease_for(bench, SILENT, 3).await;
-    let living = lease_for(bench, JUDGE, 3).await;
+    let living = lease_for(bench, RESCUER, 3).await;
     fall_silent(bench).await;
-    let rescued = bench.report_alive(JUDGE, short(bench), ALL).await;
+    let rescued = bench.report_alive(RESCUER, short(bench), ALL).await;
     let mut taken: Vec<_> = rescued.iter().map(|rescued| rescued.event).collect();
     let mut expected: Vec<_> = dead.iter().map(|leased| leased.event.id).collect();
     taken.sort_unstable();
@@ -158,11 +158,11 @@ pub async fn no_more_than_asked_for_is_taken_from_a_dead_owner(bench: &mut Bench
     some_events(bench, 40).await;
     assert_eq!(lease_for(bench, SILENT, 40).await.len(), 40);
     fall_silent(bench).await;
-    let first = bench.report_alive(JUDGE, short(bench), 1).await.len();
+    let first = bench.report_alive(RESCUER, short(bench), 1).await.len();
     assert!((1..=bench.store.shards()).contains(&first), "{first} at once");
     let mut taken = first;
     for _ in 0..40 {
-        taken += bench.report_alive(JUDGE, short(bench), 1).await.len();
+        taken += bench.report_alive(RESCUER, short(bench), 1).await.len();
     }
     assert_eq!(taken, 40);
 }
@@ -171,12 +171,12 @@ pub async fn no_more_than_asked_for_is_taken_from_a_dead_owner(bench: &mut Bench
 pub async fn concurrent_reports_count_each_loss_once(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     lease_for(bench, SILENT, 1).await;
-    let judges: Vec<Owner> = (10..16).map(Owner).collect();
-    for judge in &judges {
-        bench.report_alive(*judge, short(bench), ALL).await;
+    let rescuers: Vec<Owner> = (10..16).map(Owner).collect();
+    for rescuer in &rescuers {
+        bench.report_alive(*rescuer, short(bench), ALL).await;
     }
     fall_silent(bench).await;
-    let reports = judges.into_iter().map(|owner| {
+    let reports = rescuers.into_iter().map(|owner| {
         let store = std::sync::Arc::clone(&bench.store);
         let report = AliveReport {
             owner,
@@ -212,11 +212,11 @@ pub async fn a_lane_goes_on_where_its_head_died_with_its_owner(bench: &mut Bench
             bench.store.lease(order).await.must();
         }
         fall_silent(bench).await;
-        let rescued = bench.report_alive(JUDGE, short(bench), ALL).await;
+        let rescued = bench.report_alive(RESCUER, short(bench), ALL).await;
         assert_eq!(rescued.len(), 1);
         assert_eq!((rescued[0].event, rescued[0].lost), (first, lost));
     }
     assert_eq!(bench.delivery(first, "billing").await.state, DeliveryState::Dead);
-    let next = lease_for(bench, JUDGE, 1).await.remove(0);
+    let next = lease_for(bench, RESCUER, 1).await.remove(0);
     assert_eq!(next.event.id, second);
 }

@@ -68,7 +68,7 @@ pub async fn a_replay_to_a_lane_joins_it(bench: &mut Bench) {
 }
 
 /// Unknown events are reported as unknown, and each order is evaluated independently and in order.
-pub async fn each_replay_order_is_judged_alone(bench: &mut Bench) {
+pub async fn each_replay_order_is_decided_alone(bench: &mut Bench) {
     let failed = bench.dead("evt_1", "billing").await;
     let completed = bench.completed("evt_2", "billing").await;
     let pending = bench.stored(bench.event("evt_3").to("billing")).await;

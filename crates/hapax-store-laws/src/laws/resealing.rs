@@ -29,8 +29,8 @@ pub async fn rows_get_another_form_and_nothing_else_changes(bench: &mut Bench) {
     }
     let entry = bench.look_up("evt_1").await.must();
     assert_eq!(entry.raw_hash, BodyHash::of(b"another"));
-    let copy = bench.accept(bench.event("evt_1").to("billing")).await;
-    assert_eq!(copy, Claim::Seen(entry), "it is known as before");
+    let duplicate = bench.accept(bench.event("evt_1").to("billing")).await;
+    assert_eq!(duplicate, Claim::Seen(entry), "it is known as before");
 }
 
 /// If another writer was faster, its row stays.

@@ -73,7 +73,7 @@ pub async fn of_one_body_under_many_ids_at_once_one_runs(bench: &mut Bench) {
 }
 
 /// A duplicate is a duplicate, of a running event and of a held one.
-pub async fn copies_of_a_held_body_are_copies(bench: &mut Bench) {
+pub async fn duplicates_of_a_held_body_are_duplicates(bench: &mut Bench) {
     let first = bench.stored(same(bench, "one").to("billing")).await;
     let second = bench.stored(same(bench, "two").to("billing")).await;
     for (name, id) in [("one", first), ("two", second)] {

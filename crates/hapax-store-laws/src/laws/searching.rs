@@ -75,12 +75,12 @@ pub async fn events_are_found_by_why_they_were_given_up(bench: &mut Bench) {
 }
 
 /// By the number of duplicates, both ends included, also for an identity that was forgotten and taken again.
-pub async fn events_are_found_by_their_copies(bench: &mut Bench) {
+pub async fn events_are_found_by_their_duplicates(bench: &mut Bench) {
     let mut events = Vec::new();
-    for copies in 0..4 {
-        let event = bench.event(&format!("evt_{copies}")).build();
+    for count in 0..4 {
+        let event = bench.event(&format!("evt_{count}")).build();
         bench.stored(event.clone().into()).await;
-        note(bench, &event, copies).await;
+        note(bench, &event, count).await;
         events.push(event);
     }
     let id = |place: usize| events[place].id;
@@ -250,11 +250,11 @@ async fn finds(bench: &Bench, query: &EventQuery, expected: &[EventId]) {
     }
 }
 
-async fn note(bench: &Bench, event: &NewEvent, copies: u64) {
-    if copies > 0 {
+async fn note(bench: &Bench, event: &NewEvent, count: u64) {
+    if count > 0 {
         let note = DuplicateNote {
             key: event.key,
-            count: copies,
+            count,
             last_at: START,
             gaps_ms: vec![1],
         };

@@ -34,7 +34,7 @@ pub async fn a_copy_by_way_of_another_kind_of_store_looks_the_same(bench: &mut B
 }
 
 /// Pages of one and pages of many have the same records, in the order that all stores share.
-pub async fn pages_of_any_size_hand_over_the_same(bench: &mut Bench) {
+pub async fn pages_of_any_size_export_the_same(bench: &mut Bench) {
     store_migration_reads::fill(bench).await;
     let whole = bench.records().await;
     let (_, pages) = exported(&*bench.store, 1).await;

@@ -12,16 +12,16 @@ use crate::bench::Must;
 use crate::clock::START;
 
 /// Duplicates add up; the last time is the latest; the newest gaps are kept.
-pub async fn copies_add_up(bench: &mut Bench) {
+pub async fn duplicates_add_up(bench: &mut Bench) {
     let event = bench.event("evt_1").build();
     let other = bench.event("evt_2").build();
     bench.stored(event.clone().into()).await;
     bench.stored(other.clone().into()).await;
     assert_eq!(bench.record(event.id).await.duplicates, None);
     let later = START.plus(Duration::from_secs(5));
-    let note = |copies, last_at, gaps_ms: &[u64]| DuplicateNote {
+    let note = |count, last_at, gaps_ms: &[u64]| DuplicateNote {
         key: event.key,
-        count: copies,
+        count,
         last_at,
         gaps_ms: gaps_ms.to_vec(),
     };
@@ -46,7 +46,7 @@ pub async fn copies_add_up(bench: &mut Bench) {
 }
 
 /// A list shows duplicates, and the ledger knows them even when the payload is gone.
-pub async fn copies_are_listed_and_outlive_the_payload(bench: &mut Bench) {
+pub async fn duplicates_are_listed_and_outlive_the_payload(bench: &mut Bench) {
     let event = bench.event("evt_1").build();
     bench.stored(event.clone().into()).await;
     bench.stored(bench.event("evt_2")).await;
@@ -58,8 +58,8 @@ pub async fn copies_are_listed_and_outlive_the_payload(bench: &mut Bench) {
     };
     bench.store.note_duplicates(vec![note]).await.must();
     let listed = bench.list(&EventQuery::default(), 10).await;
-    let copies: Vec<u64> = listed.iter().map(|summary| summary.duplicates).collect();
-    assert_eq!(copies, [0, 3]);
+    let duplicates: Vec<u64> = listed.iter().map(|summary| summary.duplicates).collect();
+    assert_eq!(duplicates, [0, 3]);
     let window = PurgeWindow {
         source: "shop".into(),
         payload_before: START.plus(Duration::from_secs(1)),

@@ -78,7 +78,7 @@ impl State {
             && self.fits_delivery(query, event.id)
             && query
                 .duplicates
-                .is_none_or(|copies| copies.fits(self.copies(row)))
+                .is_none_or(|count| count.fits(self.duplicates(row)))
             && query.has.is_none_or(|Has::Conflict| self.has_conflict(row))
             && fits_index(query, row)
             && query.since.is_none_or(|since| event.received_at >= since)
@@ -96,7 +96,7 @@ impl State {
         (query.to.is_none() && query.error.is_none()) || self.deliveries_of(event).any(fits)
     }
 
-    fn copies(&self, row: &EventRow) -> u64 {
+    fn duplicates(&self, row: &EventRow) -> u64 {
         self.duplicates.get(&row.key).map_or(0, |tally| tally.count)
     }
 
@@ -115,7 +115,7 @@ impl State {
             received_at: event.received_at,
             status: self.status(event.id),
             body_bytes: plain_body_bytes(event.headers.as_bytes(), event.body.len() as u64),
-            duplicates: self.copies(row),
+            duplicates: self.duplicates(row),
         }
     }
 

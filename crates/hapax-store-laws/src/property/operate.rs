@@ -153,7 +153,7 @@ impl Driver {
         assert_eq!(found, expected.into_iter().map(Must::must).collect::<Vec<_>>());
     }
 
-    pub(super) async fn note_copies(&mut self, event: Index) {
+    pub(super) async fn note_duplicates(&mut self, event: Index) {
         let Some(id) = self.only_life(event).await else {
             return;
         };

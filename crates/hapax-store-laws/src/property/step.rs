@@ -57,7 +57,7 @@ pub(super) enum Step {
         event: Index,
         body: u8,
     },
-    NoteCopies {
+    NoteDuplicates {
         event: Index,
     },
     Reopen,
@@ -134,7 +134,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => destination().prop_map(|destination| Step::Pause { destination }),
         1 => destination().prop_map(|destination| Step::Resume { destination }),
         1 => (any::<Index>(), 0..3_u8).prop_map(|(event, body)| Step::RecordConflict { event, body }),
-        1 => any::<Index>().prop_map(|event| Step::NoteCopies { event }),
+        1 => any::<Index>().prop_map(|event| Step::NoteDuplicates { event }),
         1 => Just(Step::Reopen),
     ]
 }

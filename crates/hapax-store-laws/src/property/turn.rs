@@ -55,7 +55,7 @@ impl Driver {
                 assert_eq!(found, self.model.resume(&(*destination).into()).await.must());
             }
             Step::RecordConflict { event, body } => self.record_conflicts(*event, *body).await,
-            Step::NoteCopies { event } => self.note_copies(*event).await,
+            Step::NoteDuplicates { event } => self.note_duplicates(*event).await,
             Step::Reopen => self.reopen().await,
         }
         self.compare_now_and_then().await;

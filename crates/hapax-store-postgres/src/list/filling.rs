@@ -55,7 +55,9 @@ impl<'p> Filling<'p> {
                 return Ok(true);
             }
             self.result.next = Some(Cursor(one.row.number as u64));
-            self.result.events.push(one.row.summary(one.status, one.copies));
+            self.result
+                .events
+                .push(one.row.summary(one.status, one.duplicates));
         }
         Ok(false)
     }

@@ -8,7 +8,7 @@ use hapax_core::{DestinationId, EventStatus};
 use uuid::Uuid;
 
 use super::found::Found;
-use super::{copies, status};
+use super::{duplicates, status};
 use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -31,7 +31,7 @@ const CONFLICTS: &str = "
 pub(super) struct Fitting {
     pub(super) row: Found,
     pub(super) status: EventStatus,
-    pub(super) copies: u64,
+    pub(super) duplicates: u64,
 }
 
 /// The rows that match, in their order.
@@ -48,19 +48,19 @@ pub(super) async fn fitting(
         let found = ids(&session.over(CONFLICTS, &names(&rows)).await?)?;
         rows.retain(|row| found.contains(&row.id));
     }
-    let (statuses, copies) = join(status::of(session, &rows), copies::of(session, &rows)).await;
-    let (statuses, copies) = (statuses?, copies?);
+    let (statuses, duplicates) = join(status::of(session, &rows), duplicates::of(session, &rows)).await;
+    let (statuses, duplicates) = (statuses?, duplicates?);
     let fitting = rows.into_iter().map(|row| {
         let status = statuses.get(&row.id).copied();
         Fitting {
             status: status.unwrap_or_else(|| EventStatus::without_deliveries(&row.event_id)),
-            copies: copies.get(&row.key).copied().unwrap_or(0),
+            duplicates: duplicates.get(&row.key).copied().unwrap_or(0),
             row,
         }
     });
     let fits = |one: &Fitting| {
         query.status.is_none_or(|wanted| wanted == one.status)
-            && query.duplicates.is_none_or(|wanted| wanted.fits(one.copies))
+            && query.duplicates.is_none_or(|wanted| wanted.fits(one.duplicates))
     };
     Ok(fitting.filter(fits).collect())
 }

@@ -75,7 +75,7 @@ impl Found {
         })
     }
 
-    pub(super) fn summary(self, status: EventStatus, copies: u64) -> EventSummary {
+    pub(super) fn summary(self, status: EventStatus, duplicates: u64) -> EventSummary {
         EventSummary {
             id: EventId::from_bytes(self.id.into_bytes()),
             source: self.source,
@@ -84,7 +84,7 @@ impl Found {
             received_at: self.received_at,
             status,
             body_bytes: self.body_bytes,
-            duplicates: copies,
+            duplicates,
         }
     }
 }

@@ -150,8 +150,8 @@ impl Way {
         if let Some(Has::Conflict) = query.has {
             return Ok(Self::Noted(Noted::Conflict));
         }
-        if query.duplicates.is_some_and(|copies| copies.min > 0) {
-            return Ok(Self::Noted(Noted::Copies));
+        if query.duplicates.is_some_and(|count| count.min > 0) {
+            return Ok(Self::Noted(Noted::Duplicates));
         }
         match query.status {
             Some(EventStatus::Pending) => unfinished(session, UNFINISHED_WORK, page.scan_max).await,

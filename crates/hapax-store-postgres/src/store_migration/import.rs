@@ -241,7 +241,7 @@ impl Rows {
         let event = contents.event.id;
         let has_conflict = record.conflicts.iter().any(|one| one.other_body.first == event);
         for (what, is_so) in [
-            (Noted::Copies, record.duplicates.is_some()),
+            (Noted::Duplicates, record.duplicates.is_some()),
             (Noted::Conflict, has_conflict),
         ] {
             if is_so {

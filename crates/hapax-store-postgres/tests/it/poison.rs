@@ -31,7 +31,7 @@ async fn nul_in_a_text_is_refused_and_its_neighbours_are_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_the_first_of_two_copies_is_poison_the_second_is_new() {
+async fn where_the_first_of_two_duplicates_is_poison_the_second_is_new() {
     let database = Server::shared().unwrap().database().await.unwrap();
     let store = open(&database).await;
     let maker = Maker::default();

@@ -46,7 +46,7 @@ async fn two_replicas_share_leases_without_overlap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_thousand_copies_on_three_replicas_one_is_new() {
+async fn of_two_thousand_duplicates_on_three_replicas_one_is_new() {
     let database = Server::shared().unwrap().database().await.unwrap();
     let replicas = [
         open(&database).await,
@@ -55,8 +55,8 @@ async fn of_two_thousand_copies_on_three_replicas_one_is_new() {
     ];
     let maker = Maker::default();
     let tasks: Vec<_> = (0..2_000)
-        .map(|copy| {
-            let store = replicas[copy % 3].clone();
+        .map(|number| {
+            let store = replicas[number % 3].clone();
             let event = maker.event("evt_1");
             tokio::spawn(async move { accept(&store, event).await.unwrap() })
         })

@@ -15,7 +15,7 @@ const BACK: &str = "
     UPDATE hapax.meta SET value = 2 WHERE key = 'schema_version';";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
+async fn duplicates_and_conflicts_from_before_an_upgrade_are_found() {
     let database = Server::shared().unwrap().database().await.unwrap();
     let store = open(&database).await;
     let maker = Maker::default();
@@ -46,11 +46,11 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
     admin.batch_execute(BACK).await.unwrap();
 
     let store = open(&database).await;
-    let copies = EventQuery {
+    let with_duplicates = EventQuery {
         duplicates: Some(DuplicateCount { min: 1, max: None }),
         ..EventQuery::default()
     };
-    assert_eq!(found(&store, &copies).await, [event.id]);
+    assert_eq!(found(&store, &with_duplicates).await, [event.id]);
     let conflict = EventQuery {
         has: Some(Has::Conflict),
         ..EventQuery::default()

@@ -1,4 +1,4 @@
--- Makes the store as new: without rows, without an origin or the mark of a copy, and with its first numbers to come.
+-- Makes the store as new: without rows, without an origin or the mark of a migration, and with its first numbers to come.
 DROP TABLE IF EXISTS hapax.import;
 DELETE FROM hapax.meta WHERE key NOT IN ('schema_version', 'min_compatible', 'probed_at');
 ALTER SEQUENCE hapax.tokens RESTART;

@@ -137,7 +137,7 @@ fn go_through(server: &Arc<Server>) {
         laws::looking::filters_match_what_they_say,
         laws::searching::events_are_found_by_where_they_went,
         laws::searching::events_are_found_by_why_they_were_given_up,
-        laws::searching::events_are_found_by_their_copies,
+        laws::searching::events_are_found_by_their_duplicates,
         laws::searching::events_are_found_by_their_conflicts,
         laws::searching::events_are_found_by_either_id,
         laws::searching::events_are_found_by_values_in_their_bodies,
@@ -149,7 +149,7 @@ fn go_through(server: &Arc<Server>) {
         laws::purging_ledger::a_purge_leaves_nothing_behind,
         laws::purging_ledger::a_tombstone_is_purged_like_any_entry,
         laws::operating::dead_letters_can_be_discarded_and_restored,
-        laws::tallies::copies_add_up,
+        laws::tallies::duplicates_add_up,
         laws::tallies::an_event_with_an_earlier_events_body_is_flagged,
         laws::store_migration::what_was_copied_looks_the_same,
     ];

@@ -54,15 +54,15 @@ pub(super) async fn call(
     shard: Shard,
     events: &[&Candidate],
 ) -> Result<Vec<Claimed>, Failure> {
-    let claims = if habit.is_copies() {
+    let claims = if habit.expects_duplicates() {
         look_and_store(link, options, shard, events).await?
     } else {
         store(link, options, shard, events, link.deadline()).await?
     };
-    let copies = claims
+    let duplicates = claims
         .iter()
         .filter(|claimed| matches!(claimed, Claimed::Seen(_)));
-    habit.learn(copies.count(), claims.len());
+    habit.learn(duplicates.count(), claims.len());
     Ok(claims)
 }
 

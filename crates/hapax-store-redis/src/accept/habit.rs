@@ -15,12 +15,12 @@ pub(crate) struct Habit(AtomicU32);
 
 impl Habit {
     /// Whether the next events are likely to be duplicates.
-    pub(super) fn is_copies(&self) -> bool {
+    pub(super) fn expects_duplicates(&self) -> bool {
         self.0.load(Ordering::Relaxed) > MANY
     }
 
-    pub(super) fn learn(&self, copies: usize, events: usize) {
-        let share = (copies as u64 * u64::from(WHOLE) / (events as u64).max(1)) as u32;
+    pub(super) fn learn(&self, duplicates: usize, events: usize) {
+        let share = (duplicates as u64 * u64::from(WHOLE) / (events as u64).max(1)) as u32;
         let before = self.0.load(Ordering::Relaxed);
         let after = (before * REST + share) / (REST + 1);
         self.0.store(after, Ordering::Relaxed);
@@ -34,14 +34,14 @@ mod tests {
     #[test]
     fn it_follows_what_comes() {
         let habit = Habit::default();
-        assert!(!habit.is_copies());
+        assert!(!habit.expects_duplicates());
         for _ in 0..20 {
             habit.learn(50, 50);
         }
-        assert!(habit.is_copies());
+        assert!(habit.expects_duplicates());
         for _ in 0..20 {
             habit.learn(0, 50);
         }
-        assert!(!habit.is_copies());
+        assert!(!habit.expects_duplicates());
     }
 }

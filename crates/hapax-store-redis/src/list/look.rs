@@ -18,7 +18,7 @@ const CALL_MAX: usize = 200;
 pub(super) struct Found {
     pub(super) row: EventRow,
     status: EventStatus,
-    copies: u64,
+    duplicates: u64,
 }
 
 impl Found {
@@ -37,7 +37,7 @@ impl Found {
             received_at,
             status: self.status,
             body_bytes: head.body_bytes,
-            duplicates: self.copies,
+            duplicates: self.duplicates,
         }
     }
 }
@@ -78,9 +78,13 @@ async fn call(
     let mut snapshot = link.read(shard, looks.collect()).await?;
     let mut found = Vec::with_capacity(rows.len());
     for (row, status) in rows {
-        let copies = duplicates::read(snapshot.next()?)?.map_or(0, |tally| tally.count);
-        if query.duplicates.is_none_or(|wanted| wanted.fits(copies)) {
-            found.push(Found { row, status, copies });
+        let duplicates = duplicates::read(snapshot.next()?)?.map_or(0, |tally| tally.count);
+        if query.duplicates.is_none_or(|wanted| wanted.fits(duplicates)) {
+            found.push(Found {
+                row,
+                status,
+                duplicates,
+            });
         }
     }
     Ok(found)

@@ -1,21 +1,21 @@
 -- Records what became of attempts.
---   floor | then for each report: id, destination, token, verdict, wait or reason, attempt
+--   floor | then for each report: id, destination, token, outcome, wait or reason, attempt
 -- Answers for each: 0, lost; 1, written; or, where its lane goes on, the step by which it does, the lane and its ticket.
 
 even_without_room()
 local answers = {}
 for at = 2, #ARGV, 6 do
-    local id, to, verdict, detail, attempt = ARGV[at], ARGV[at + 1], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+    local id, to, outcome, detail, attempt = ARGV[at], ARGV[at + 1], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
     local work = held(id, to, ARGV[at + 2])
     if not work then
         table.insert(answers, 0)
     else
         local step = nil
-        if verdict == 'completed' then
+        if outcome == 'completed' then
             step = finish(id, to, work, 'completed', nil)
-        elseif verdict == 'dead' then
+        elseif outcome == 'dead' then
             step = finish(id, to, work, 'dead', detail)
-        elseif verdict == 'retry' then
+        elseif outcome == 'retry' then
             wait_until(id, to, work, now + detail)
         else
             work.attempts = math.max(work.attempts - 1, 0)

@@ -18,7 +18,7 @@
 --   o          hash    scopes -> their numbers
 --   p          hash    paused destinations
 --   y<to>\0<lane> zset a lane;  z<to>\0<lane> hash  who has the turn in it;  j: steps between shards that are not finished
---   c<bucket>  hash    copies of identities, beside the ledger
+--   c<bucket>  hash    duplicates of identities, beside the ledger
 --   C<id><hash> string another body under the event's identity: the identity's key, headers and body
 --   B<scope>\0<first byte> hash  bodies whose id is not signed -> the first event, and until when;  X: by that time
 --   K<scope>\0<first byte> hash  those of them that were claimed -> the identity's key

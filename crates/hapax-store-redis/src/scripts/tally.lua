@@ -1,5 +1,5 @@
--- Adds copies to what is known of them, for keys that the ledger knows.
---   floor | gaps that are kept | then for each note: ledger bucket, key, copies, last time, gaps, packed
+-- Adds duplicates to what is known of them, for keys that the ledger knows.
+--   floor | gaps that are kept | then for each note: ledger bucket, key, count, last time, gaps, packed
 even_without_room()
 for at = 3, #ARGV, 5 do
     local bucket, key = ARGV[at], ARGV[at + 1]

@@ -11,7 +11,7 @@ use hapax_test_redis::{Cluster, fresh_prefix};
 use crate::bench::{LONG, Maker, accept, accept_again, accept_new, done, finish, lease, lease_for, open};
 
 const EVENTS: usize = 60;
-const COPIES: usize = 600;
+const DUPLICATES: usize = 600;
 const SHARDS: u8 = 8;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,7 +64,7 @@ async fn work_off(store: &hapax_store_redis::RedisStore) -> Vec<hapax_core::Even
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_copies_on_three_replicas_one_is_new() {
+async fn of_many_duplicates_on_three_replicas_one_is_new() {
     let cluster = Cluster::shared().unwrap();
     let url = cluster.url_with(&fresh_prefix(), SHARDS);
     let replicas = [
@@ -73,9 +73,9 @@ async fn of_many_copies_on_three_replicas_one_is_new() {
         Arc::new(open(&url).await),
     ];
     let maker = Maker::default();
-    let tasks: Vec<_> = (0..COPIES)
-        .map(|copy| {
-            let store = Arc::clone(&replicas[copy % 3]);
+    let tasks: Vec<_> = (0..DUPLICATES)
+        .map(|number| {
+            let store = Arc::clone(&replicas[number % 3]);
             let event = maker.event("evt_1");
             tokio::spawn(async move { accept(&store, &event).await.unwrap() })
         })

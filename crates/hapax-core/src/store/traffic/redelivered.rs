@@ -21,8 +21,8 @@ impl Redelivered {
 
     /// Counts a duplicate of an id.
     pub fn count(&mut self, event_id: &str) {
-        if let Some(copies) = self.0.get_mut(event_id) {
-            *copies += 1;
+        if let Some(count) = self.0.get_mut(event_id) {
+            *count += 1;
         } else if event_id.len() <= Self::ID_BYTES_MAX {
             let inherited = self.make_room();
             self.0.insert(event_id.to_owned(), inherited + 1);
@@ -31,8 +31,8 @@ impl Redelivered {
 
     /// Adds the counts of `other`, and keeps the largest.
     pub fn add(&mut self, other: &Self) {
-        for (event_id, copies) in &other.0 {
-            *self.0.entry(event_id.clone()).or_default() += copies;
+        for (event_id, count) in &other.0 {
+            *self.0.entry(event_id.clone()).or_default() += count;
         }
         while self.0.len() > Self::IDS_MAX {
             self.drop_rarest();
@@ -46,9 +46,7 @@ impl Redelivered {
 
     /// Every id kept, with its number of duplicates.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.0
-            .iter()
-            .map(|(event_id, copies)| (event_id.as_str(), *copies))
+        self.0.iter().map(|(event_id, count)| (event_id.as_str(), *count))
     }
 
     /// Makes room for one more id; returns the count that it inherits.
@@ -60,7 +58,7 @@ impl Redelivered {
     }
 
     fn drop_rarest(&mut self) -> u64 {
-        let rarest = self.0.iter().min_by_key(|(_, copies)| **copies);
+        let rarest = self.0.iter().min_by_key(|(_, count)| **count);
         let rarest = rarest.map(|(event_id, _)| event_id.clone());
         rarest.and_then(|event_id| self.0.remove(&event_id)).unwrap_or(0)
     }
@@ -81,8 +79,8 @@ mod tests {
         }
         assert_eq!(redelivered.iter().count(), Redelivered::IDS_MAX);
         let storm = redelivered.iter().find(|(event_id, _)| *event_id == "evt_storm");
-        let (_, copies) = storm.expect("an id with a sixth of all duplicates is kept");
-        assert!(copies >= 2_000, "{copies}");
+        let (_, count) = storm.expect("an id with a sixth of all duplicates is kept");
+        assert!(count >= 2_000, "{count}");
     }
 
     #[test]
@@ -96,7 +94,7 @@ mod tests {
         other.count("b0");
         other.add(&one);
         assert_eq!(other.iter().count(), Redelivered::IDS_MAX);
-        let kept: Vec<_> = other.iter().filter(|(_, copies)| *copies == 2).collect();
+        let kept: Vec<_> = other.iter().filter(|(_, count)| *count == 2).collect();
         assert_eq!(kept, [("a0", 2), ("b0", 2)]);
     }
 

@@ -117,7 +117,7 @@ impl Maker {
         });
         let answers = store.accept(requests.collect()).await;
         let mut reports = Vec::new();
-        let mut copies = Vec::new();
+        let mut duplicates = Vec::new();
         let mut other_bodies = Vec::new();
         for ((number, event), answer) in numbers.zip(&events).zip(answers) {
             let claims = answer.context("the store refused an event")?;
@@ -127,7 +127,7 @@ impl Maker {
                     .and_then(|claim| report(number, event, claim, landmarks)),
             );
             if number % 50 == 1 {
-                copies.push(self.copies(number, event));
+                duplicates.push(self.duplicates(number, event));
             }
             if number % 1_000 == 2 {
                 landmarks.conflicting = Some(event.id);
@@ -135,7 +135,7 @@ impl Maker {
             }
         }
         store.finish(reports).await?;
-        store.note_duplicates(copies).await?;
+        store.note_duplicates(duplicates).await?;
         for kept in store.record_conflicts(other_bodies).await {
             kept.context("the store refused a conflict")?;
         }
@@ -174,7 +174,7 @@ impl Maker {
         }
     }
 
-    fn copies(&self, number: u64, event: &NewEvent) -> DuplicateNote {
+    fn duplicates(&self, number: u64, event: &NewEvent) -> DuplicateNote {
         DuplicateNote {
             key: event.key,
             count: 1 + number % 7,
