@@ -5,6 +5,7 @@
 //! store is on a disk.
 
 mod backlog;
+mod comparison;
 pub mod dashboard;
 pub mod encryption;
 mod figure;
@@ -27,6 +28,7 @@ use super::workspace::{Afterwards, Workspace};
 use hapax_terminal::progress::Progress;
 
 pub(crate) use backlog::Backlog;
+pub use comparison::Comparison;
 pub(crate) use figure::Figure;
 pub(crate) use ledger::Ledger;
 pub use plan::{Plan, SECONDS_MAX};

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use super::book::Book;
 use super::prepare::{Prepared, Recipe};
-use super::service::{Settings, Site, quoted};
+use super::service::{Settings, Site, new_secret, quoted};
 use super::sink::{Effects, Faults, Sink};
 use super::workspace::{Afterwards, Workspace};
 use hapax_terminal::progress::Progress;
@@ -53,7 +53,7 @@ pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Proof> {
     let folder = workspace.path();
     let effects = Effects::recorded_in(&folder.join(EFFECTS_FILE))?;
     let sink = Sink::start(([127, 0, 0, 1], 0).into(), effects, FAULTS).await?;
-    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let secret = new_secret();
     let book = Book::open(plan.store.as_deref(), folder).await?;
     let site = site(plan.store.as_deref(), folder, &sink, &book, &secret)?;
     let waves = Waves::new(plan.events, plan.copies_max);

@@ -32,6 +32,11 @@ pub struct Settings {
     pub destinations: String,
 }
 
+/// A signing secret that was never used before.
+pub(crate) fn new_secret() -> String {
+    format!("whsec_{:032x}", fastrand::u128(..))
+}
+
 /// Everything needed to start the service, and to restart it after a crash.
 pub struct Site {
     folder: PathBuf,

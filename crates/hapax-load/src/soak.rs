@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use super::book::Book;
 use super::demo::{self, FAULTS, STORE_FILE, Senders, Waves};
 use super::memory::Memory;
-use super::service::{Service, Site};
+use super::service::{Service, Site, new_secret};
 use super::sink::{Effects, Sink};
 use super::workspace::Workspace;
 use hapax_terminal::progress::Progress;
@@ -38,7 +38,7 @@ pub struct Plan {
 pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Report> {
     let started = Instant::now();
     let sink = Sink::start(([127, 0, 0, 1], 0).into(), Effects::default(), FAULTS).await?;
-    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let secret = new_secret();
     let store = plan.store.as_deref();
     let book = Book::open(store, workspace.path()).await?;
     let site = demo::site(store, workspace.path(), &sink, &book, &secret)?;

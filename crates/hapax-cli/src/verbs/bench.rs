@@ -138,10 +138,7 @@ async fn measure_telemetry(plan: &bench::Plan, globals: &Globals) -> Result<(), 
     } else {
         bench::telemetry::print(&results)?;
     }
-    match results.standing() {
-        bench::telemetry::Standing::Reached => Ok(()),
-        bench::telemetry::Standing::Missed => Err(CliError::silent(Exit::ProblemFound)),
-    }
+    met(results.is_reached())
 }
 
 async fn measure_hostile(plan: &bench::Plan, globals: &Globals) -> Result<(), CliError> {
@@ -151,10 +148,7 @@ async fn measure_hostile(plan: &bench::Plan, globals: &Globals) -> Result<(), Cl
     } else {
         bench::hostile::print(&results)?;
     }
-    match results.standing() {
-        bench::hostile::Standing::Kept => Ok(()),
-        bench::hostile::Standing::Lost => Err(CliError::silent(Exit::ProblemFound)),
-    }
+    met(results.is_reached())
 }
 
 async fn measure_encryption(plan: &bench::Plan, globals: &Globals) -> Result<(), CliError> {
@@ -164,11 +158,14 @@ async fn measure_encryption(plan: &bench::Plan, globals: &Globals) -> Result<(),
     } else {
         bench::encryption::print(&results)?;
     }
-    if results.is_reached() {
-        Ok(())
-    } else {
-        Err(CliError::silent(Exit::ProblemFound))
-    }
+    met(results.is_reached())
+}
+
+/// The exit code of a measurement with a target.
+fn met(is_reached: bool) -> Result<(), CliError> {
+    is_reached
+        .then_some(())
+        .ok_or_else(|| CliError::silent(Exit::ProblemFound))
 }
 
 async fn measure_retention(plan: &bench::Plan, globals: &Globals) -> Result<(), CliError> {

@@ -15,7 +15,7 @@ use hapax_core::{Clock, SystemClock};
 use serde::Serialize;
 
 use crate::machine::Machine;
-use crate::service::{Settings, Site};
+use crate::service::{Settings, Site, new_secret};
 use crate::workspace::{Afterwards, Workspace};
 use hapax_config::StoreUrl;
 use hapax_server::OpenStore;
@@ -46,7 +46,7 @@ pub struct Results {
 pub async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;
-    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let secret = new_secret();
     let own = format!("sqlite:{}", workspace.path().join("hapax.db").display());
     let url: StoreUrl = plan.store.clone().unwrap_or(own).parse()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());

@@ -130,61 +130,7 @@ impl Wanted {
 /// The figures of all rounds.
 pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
     let wanted = Wanted::of(kind);
-    let mut figures = Vec::new();
-    for connections in [64, 256] {
-        let ceiling = |round: &Round| success_rate(&round.ceiling, connections);
-        figures.push(rate(
-            format!("ceiling, {connections} connections"),
-            rounds,
-            ceiling,
-            None,
-        ));
-        figures.extend(latencies(
-            "ceiling",
-            connections,
-            rounds,
-            |round| &round.ceiling,
-            None,
-        ));
-    }
-    for (connections, target, p99) in [
-        (64, wanted.new_64, wanted.new_p99),
-        (256, Some(wanted.new_256), None),
-    ] {
-        let name = format!("new events, {connections} connections");
-        let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
-        figures.push(against_ceiling(name, rounds, connections, new, target));
-        figures.extend(latencies(
-            "new events",
-            connections,
-            rounds,
-            |round| &round.new,
-            p99,
-        ));
-    }
-    for (connections, target) in [(64, wanted.duplicates_64), (256, wanted.duplicates_256)] {
-        let name = format!("duplicates, {connections} connections");
-        let seen =
-            |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
-        figures.push(against_ceiling(name, rounds, connections, seen, target));
-        figures.extend(latencies(
-            "duplicates",
-            connections,
-            rounds,
-            |round| &round.duplicates,
-            None,
-        ));
-    }
-    for connections in [64, 256] {
-        figures.push(against_new(rounds, connections));
-        figures.extend(latencies(
-            "conflicts",
-            connections,
-            rounds,
-            |round| &round.conflicts,
-            None,
-        ));
-    }
+    let mut figures = of_requests(rounds, &wanted);
     figures.push(against_ceiling(
         "accepted to delivered, 64 connections".to_owned(),
         rounds,
@@ -200,6 +146,42 @@ pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
         wanted.committed,
     ));
     figures.extend(footprint(rounds));
+    figures
+}
+
+/// Rates and latencies of each kind of request, for each number of connections.
+fn of_requests(rounds: &[Round], wanted: &Wanted) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for connections in [64, 256] {
+        let ceiling = |round: &Round| success_rate(&round.ceiling, connections);
+        let name = format!("ceiling, {connections} connections");
+        figures.push(rate(name, rounds, ceiling, None));
+        let reports: Reports = |round| &round.ceiling;
+        figures.extend(latencies("ceiling", connections, rounds, reports, None));
+    }
+    for (connections, target, p99) in [
+        (64, wanted.new_64, wanted.new_p99),
+        (256, Some(wanted.new_256), None),
+    ] {
+        let name = format!("new events, {connections} connections");
+        let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
+        figures.push(against_ceiling(name, rounds, connections, new, target));
+        let reports: Reports = |round| &round.new;
+        figures.extend(latencies("new events", connections, rounds, reports, p99));
+    }
+    for (connections, target) in [(64, wanted.duplicates_64), (256, wanted.duplicates_256)] {
+        let name = format!("duplicates, {connections} connections");
+        let seen =
+            |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
+        figures.push(against_ceiling(name, rounds, connections, seen, target));
+        let reports: Reports = |round| &round.duplicates;
+        figures.extend(latencies("duplicates", connections, rounds, reports, None));
+    }
+    for connections in [64, 256] {
+        figures.push(against_new(rounds, connections));
+        let reports: Reports = |round| &round.conflicts;
+        figures.extend(latencies("conflicts", connections, rounds, reports, None));
+    }
     figures
 }
 
@@ -250,6 +232,9 @@ fn against_new(rounds: &[Round], connections: usize) -> Figure {
     )
 }
 
+/// The reports of one kind of request, by the number of connections.
+type Reports = fn(&Round) -> &BTreeMap<usize, Report>;
+
 /// The name of a percentile, and its field in a report.
 type Percentile = (&'static str, fn(&Report) -> u64);
 
@@ -257,7 +242,7 @@ fn latencies(
     label: &str,
     connections: usize,
     rounds: &[Round],
-    reports: impl Fn(&Round) -> &BTreeMap<usize, Report>,
+    reports: Reports,
     p99_target: Option<Target>,
 ) -> Vec<Figure> {
     let percentiles: [Percentile; 2] = [

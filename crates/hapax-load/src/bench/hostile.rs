@@ -6,33 +6,28 @@
 //! lets it take. The service's own metrics confirm that the attack took place.
 
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::child::{self, Attack, Load};
 use crate::client::Order;
-use crate::connection::get;
 use crate::machine::Machine;
 use crate::report::Report;
-use crate::service::Site;
+use crate::service::{Site, new_secret};
 use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
-use super::median::median;
+use super::comparison::{self, Side, Verdict};
 use super::plan::{NEW_PER_SECOND_MAX, Plan};
 use super::round::unexpected;
 use super::site::{self, STORED};
-use super::telemetry::sum_of;
 
 const CONNECTIONS: usize = 64;
 const HOSTILE_CONNECTIONS: usize = 500;
 const PATH: &str = "/in/bench";
 /// The share of its rate that a source must keep.
 const RATIO_MIN: f64 = 0.9;
-const PROBE_LIMIT: Duration = Duration::from_secs(10);
 /// Lines of `/metrics` that count refusals.
 const REFUSALS: &str = "hapax_rejected_total{";
 
@@ -42,12 +37,9 @@ pub struct Results {
     seconds: u64,
     hostile_connections: usize,
     rounds: Vec<Round>,
-    /// The median of the rounds: events per second under attack divided by those without.
-    ratio: f64,
-    /// The minimum ratio.
-    ratio_min: f64,
-    /// Unexpected results: any answer to the source that was not a success.
-    problems: Vec<String>,
+    /// Of events per second under attack and without. Any answer to the source that was not a success is a problem.
+    #[serde(flatten)]
+    verdict: Verdict,
 }
 
 /// Events per second of the correctly signed source.
@@ -66,31 +58,16 @@ struct Round {
     refusals: u64,
 }
 
-/// Whether the source kept its rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It did, without a single refusal.
-    Kept,
-    Lost,
-}
-
 impl Results {
-    pub fn standing(&self) -> Standing {
-        if self.ratio >= self.ratio_min && self.problems.is_empty() {
-            Standing::Kept
-        } else {
-            Standing::Lost
-        }
+    /// Whether the source kept its rate, without a single refusal.
+    pub fn is_reached(&self) -> bool {
+        self.verdict.is_reached()
     }
 }
 
 impl Round {
     fn ratio(&self) -> f64 {
-        if self.alone > 0.0 {
-            self.attacked / self.alone
-        } else {
-            0.0
-        }
+        comparison::ratio(self.attacked, self.alone)
     }
 }
 
@@ -110,10 +87,8 @@ pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
         machine,
         seconds: plan.seconds,
         hostile_connections: HOSTILE_CONNECTIONS,
-        ratio: median(rounds.iter().map(Round::ratio)),
-        ratio_min: RATIO_MIN,
+        verdict: Verdict::new(rounds.iter().map(Round::ratio), RATIO_MIN, problems),
         rounds,
-        problems,
     })
 }
 
@@ -137,18 +112,7 @@ pub fn print(results: &Results) -> std::io::Result<()> {
             round.refusals,
         ))?;
     }
-    let verdict = match results.standing() {
-        Standing::Kept => "kept",
-        Standing::Lost => "LOST",
-    };
-    output::line(format_args!(
-        "median ratio {:.3}, at least {:.2}, and no refusal: {verdict}",
-        results.ratio, results.ratio_min
-    ))?;
-    for problem in &results.problems {
-        output::warning(problem);
-    }
-    Ok(())
+    results.verdict.print(", and no refusal", ["kept", "LOST"])
 }
 
 async fn measure(
@@ -160,7 +124,7 @@ async fn measure(
 ) -> anyhow::Result<Round> {
     let workspace = Workspace::create(parent, Afterwards::Remove)?;
     site::empty(plan).await?;
-    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let secret = new_secret();
     let place = site::create(workspace.path(), plan.store.as_deref(), None, &secret)?;
     let service = place.start().await?;
     let driving = Driving {
@@ -174,22 +138,24 @@ async fn measure(
     round.peak = driving.run(None, problems).await?.per_second;
     progress.step();
     let half = (round.peak / 2.0).max(1.0) as u32;
-    let is_attacked_first = !number.is_multiple_of(2);
-    for is_attacked in [is_attacked_first, !is_attacked_first] {
-        if is_attacked {
-            say("half of it, under attack");
-            let attack = Attack::start(place.ingest(), PATH, HOSTILE_CONNECTIONS).await?;
-            let report = driving.run(Some(half), problems).await?;
-            (round.attacked, round.attacked_p99_us) = (report.per_second, report.latency.p99_us);
-            drop(attack);
-        } else {
-            say("half of it, alone");
-            let report = driving.run(Some(half), problems).await?;
-            (round.alone, round.alone_p99_us) = (report.per_second, report.latency.p99_us);
+    for side in comparison::order(number) {
+        match side {
+            Side::Without => {
+                say("half of it, alone");
+                let report = driving.run(Some(half), problems).await?;
+                (round.alone, round.alone_p99_us) = (report.per_second, report.latency.p99_us);
+            }
+            Side::With => {
+                say("half of it, under attack");
+                let attack = Attack::start(place.ingest(), PATH, HOSTILE_CONNECTIONS).await?;
+                let report = driving.run(Some(half), problems).await?;
+                (round.attacked, round.attacked_p99_us) = (report.per_second, report.latency.p99_us);
+                drop(attack);
+            }
         }
         progress.step();
     }
-    round.refusals = refusals(&place).await?;
+    round.refusals = site::sum_of(&site::metrics(&place).await?, REFUSALS);
     if round.refusals < HOSTILE_CONNECTIONS as u64 / 5 {
         problems.push(format!(
             "only {} requests of the attacker were refused",
@@ -227,13 +193,6 @@ impl Driving<'_> {
         problems.extend(unexpected(STORED, &report, report.counts.accepted));
         Ok(report)
     }
-}
-
-async fn refusals(place: &Site) -> anyhow::Result<u64> {
-    let (status, body) = get(place.admin(), "/metrics", place.token(), PROBE_LIMIT).await?;
-    anyhow::ensure!(status == 200, "/metrics answered {status}");
-    let text = String::from_utf8(body).context("/metrics is not text")?;
-    Ok(sum_of(&text, REFUSALS))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::preload;
 use crate::report::Report;
-use crate::service::Site;
+use crate::service::{Site, new_secret};
 use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::progress::Progress;
 
@@ -43,7 +43,7 @@ impl Ledger {
 
 /// Runs the comparison inside `parent`.
 pub(super) async fn run(plan: &Plan, entries: u64, parent: &Path) -> anyhow::Result<Ledger> {
-    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let secret = new_secret();
     let workspace = Workspace::create(parent, Afterwards::Remove)?;
     preload::fill(&workspace.path().join("hapax.db"), STORED, entries).await?;
     let large = site::create(workspace.path(), None, None, &secret)?;

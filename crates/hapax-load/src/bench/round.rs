@@ -14,6 +14,7 @@ use crate::child::Server;
 use crate::connection::get;
 use crate::memory::{Memory, Watch};
 use crate::report::Report;
+use crate::service::new_secret;
 use crate::sink::{TOTALS_PATH, Totals};
 use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::progress::Progress;
@@ -72,7 +73,7 @@ pub(super) async fn run(
     progress: &Progress,
 ) -> anyhow::Result<Round> {
     let workspace = Workspace::create(parent, Afterwards::Remove)?;
-    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let secret = new_secret();
     let loads = Loads {
         secret: &secret,
         seconds: plan.seconds,

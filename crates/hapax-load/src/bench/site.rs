@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use hapax_core::Secret;
 use hapax_store_postgres::Connector;
 
 use crate::book::Book;
 use crate::child::{self, Load};
 use crate::client::Order;
+use crate::connection::get;
 use crate::redis::{Persistence, Redis};
 use crate::report::Report;
 use crate::service::{Settings, Site, quoted};
@@ -23,6 +25,7 @@ pub(super) const DELIVERED: &str = "delivered";
 /// Accepts, stores and commits to a table.
 pub(super) const COMMITTED: &str = "committed";
 
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Long enough that a run with a fixed number of events is never cut short.
 const COUNT_SECONDS_MAX: u64 = 240;
@@ -101,18 +104,38 @@ pub(super) fn create(
         destinations = format!("\n[destinations.sink]\nkind = \"http\"\nurl = {url}\n");
         destinations.push_str(&book.destination("book"));
     }
+    let settings = Settings {
+        sources,
+        destinations,
+        ..settings(folder, store, secret)
+    };
+    Site::create(folder, &settings)
+}
+
+/// One source without a destination, and a store in `folder` unless another is named.
+pub(super) fn settings(folder: &Path, store: Option<&str>, secret: &str) -> Settings {
     let own = format!("sqlite:{}", folder.join("hapax.db").display());
-    let store_url = store.map_or(own, str::to_owned);
-    Site::create(
-        folder,
-        &Settings {
-            store_url,
-            encryption_key: None,
-            sources,
-            secret: secret.to_owned(),
-            destinations,
-        },
-    )
+    Settings {
+        store_url: store.map_or(own, str::to_owned),
+        encryption_key: None,
+        sources: vec![(STORED, vec![])],
+        secret: secret.to_owned(),
+        destinations: String::new(),
+    }
+}
+
+/// The text of `/metrics`.
+pub(super) async fn metrics(site: &Site) -> anyhow::Result<String> {
+    let (status, body) = get(site.admin(), "/metrics", site.token(), PROBE_LIMIT).await?;
+    anyhow::ensure!(status == 200, "/metrics answered {status}");
+    String::from_utf8(body).context("/metrics is not text")
+}
+
+/// The sum of the `/metrics` lines with this prefix.
+pub(super) fn sum_of(metrics: &str, beginning: &str) -> u64 {
+    let lines = metrics.lines().filter(|line| line.starts_with(beginning));
+    let values = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+    values.sum()
 }
 
 /// The runs of the load client, which differ only in where they go and what they repeat.
