@@ -42,6 +42,7 @@ pub mod marks;
 pub mod model;
 pub mod property;
 mod registry;
+pub mod replicas;
 mod sealed;
 pub mod subject;
 

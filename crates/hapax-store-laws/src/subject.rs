@@ -19,9 +19,18 @@ pub trait Subject: Send + Sync + 'static {
     /// The time on the store's own clock.
     async fn now(&self) -> Timestamp;
 
-    /// Returns once at least `duration` has passed on the store's own clock: a [`crate::ManualClock`] is advanced; a
-    /// server's clock is polled.
-    async fn pass(&self, duration: Duration);
+    /// Returns once at least `duration` has passed on the store's own clock. A server's clock is waited for; a subject
+    /// with a [`crate::ManualClock`] advances it.
+    async fn pass(&self, duration: Duration) {
+        let until = self.now().await.plus(duration);
+        loop {
+            let now = self.now().await;
+            if now >= until {
+                return;
+            }
+            tokio::time::sleep(until.since(now)).await;
+        }
+    }
 
     /// A lease that a law is willing to wait out with [`Subject::pass`]. Stores on a server's clock return a few
     /// hundred milliseconds.

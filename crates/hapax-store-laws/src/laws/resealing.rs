@@ -252,30 +252,19 @@ fn rows(before: &Record, after: &Record) -> Vec<Resealed> {
             before: before.event.clone(),
             after: after.event.clone(),
         });
-        rows.extend(before.indexed.iter().zip(&after.indexed).map(|(before, after)| {
-            let (before, after) = (before.clone(), after.clone());
-            Resealed::Indexed { event, before, after }
-        }));
-        rows.extend(
-            before
-                .attempts
-                .iter()
-                .zip(&after.attempts)
-                .map(|(before, after)| {
-                    let (before, after) = (before.clone(), after.clone());
-                    Resealed::Attempt { event, before, after }
-                }),
-        );
+        let indexed = pairs(&before.indexed, &after.indexed);
+        rows.extend(indexed.map(|(before, after)| Resealed::Indexed { event, before, after }));
+        let attempts = pairs(&before.attempts, &after.attempts);
+        rows.extend(attempts.map(|(before, after)| Resealed::Attempt { event, before, after }));
     }
-    rows.extend(
-        before
-            .conflicts
-            .iter()
-            .zip(&after.conflicts)
-            .map(|(before, after)| {
-                let (before, after) = (before.other_body.clone(), after.other_body.clone());
-                Resealed::Conflict { before, after }
-            }),
-    );
+    let conflicts = pairs(&before.conflicts, &after.conflicts);
+    rows.extend(conflicts.map(|(before, after)| Resealed::Conflict {
+        before: before.other_body,
+        after: after.other_body,
+    }));
     rows
+}
+
+fn pairs<T: Clone>(before: &[T], after: &[T]) -> impl Iterator<Item = (T, T)> {
+    before.iter().cloned().zip(after.iter().cloned())
 }

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use hapax_core::store::{AcceptRequest, Candidates, Claim, LeaseBatch, LeaseOrder, Report};
-use hapax_core::{
-    AttemptOutcome, BodyHash, EventIds, Headers, Hold, Identity, NewDelivery, NewEvent, Owner, Store,
-    SystemRandom, Timestamp,
-};
+use hapax_core::{AttemptOutcome, EventIds, Hold, Identity, NewEvent, Owner, Store, SystemRandom};
+use hapax_store_laws::bench::Draft;
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Database;
 
@@ -28,28 +25,9 @@ pub(crate) struct Maker {
 impl Maker {
     pub(crate) fn event(&self, event_id: &str) -> NewEvent {
         let identity = Identity::new("shop", event_id);
-        let key = identity.key();
-        let now = Timestamp::from_seconds(1_800_000_000);
-        let body = Bytes::from(event_id.to_owned());
-        NewEvent {
-            id: self.ids.next(now, key, &self.random),
-            identity,
-            key,
-            source: "shop".into(),
-            event_type: None,
-            received_at: now,
-            signed_at: None,
-            secret_index: None,
-            raw_hash: BodyHash::of(&body),
-            content_hash: None,
-            headers: Headers::default(),
-            body,
-            batch: None,
-            ledger_until: now.plus(Duration::from_secs(86_400)),
-            indexed: Vec::new(),
-            deliveries: vec![NewDelivery::to("billing")],
-            claimed_body: None,
-        }
+        Draft::new(&self.ids, &self.random, identity)
+            .to("billing")
+            .build()
     }
 }
 

@@ -134,17 +134,6 @@ impl Subject for PostgresSubject {
         Timestamp::from_micros(row.get(0))
     }
 
-    async fn pass(&self, duration: Duration) {
-        let until = self.now().await.plus(duration);
-        loop {
-            let now = self.now().await;
-            if now >= until {
-                return;
-            }
-            tokio::time::sleep(until.since(now)).await;
-        }
-    }
-
     fn short_lease(&self) -> Duration {
         match self.layout {
             Layout::Plain(_) | Layout::Partitioned(_) => Duration::from_millis(200),

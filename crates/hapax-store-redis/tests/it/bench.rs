@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use hapax_core::store::{AcceptRequest, Candidates, Claim, Error, LeaseOrder, Report, Written};
 use hapax_core::{
-    AttemptOutcome, BodyHash, EventIds, Headers, Hold, Identity, Lane, Leased, NewDelivery, NewEvent, OnDead,
-    Owner, Store, SystemRandom, Timestamp,
+    AttemptOutcome, EventIds, Hold, Identity, Leased, NewEvent, OnDead, Owner, Store, SystemRandom,
 };
+use hapax_store_laws::bench::Draft;
 use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Cluster, Node};
 
@@ -38,45 +37,17 @@ pub(crate) struct Maker {
 impl Maker {
     /// An event for `billing` and `orders`.
     pub(crate) fn event(&self, event_id: &str) -> NewEvent {
-        let identity = Identity::new("shop", event_id);
-        let key = identity.key();
-        let now = Timestamp::from_seconds(1_800_000_000);
-        let body = Bytes::from(event_id.to_owned());
-        NewEvent {
-            id: self.ids.next(now, key, &self.random),
-            identity,
-            key,
-            source: "shop".into(),
-            event_type: None,
-            received_at: now,
-            signed_at: None,
-            secret_index: None,
-            raw_hash: BodyHash::of(&body),
-            content_hash: None,
-            headers: Headers::default(),
-            body,
-            batch: None,
-            ledger_until: now.plus(Duration::from_secs(86_400)),
-            indexed: Vec::new(),
-            deliveries: vec![NewDelivery::to("billing"), NewDelivery::to("orders")],
-            claimed_body: None,
-        }
+        self.draft(event_id).to("billing").to("orders").build()
     }
 
     /// An event for one lane of `orders`.
     pub(crate) fn in_lane(&self, event_id: &str) -> NewEvent {
-        let lane = Lane {
-            key: "customer".to_owned(),
-            on_dead: OnDead::Hold,
-        };
-        let delivery = NewDelivery {
-            lane: Some(lane),
-            ..NewDelivery::to("orders")
-        };
-        NewEvent {
-            deliveries: vec![delivery],
-            ..self.event(event_id)
-        }
+        let draft = self.draft(event_id);
+        draft.in_lane("orders", "customer", OnDead::Hold).build()
+    }
+
+    fn draft(&self, event_id: &str) -> Draft {
+        Draft::new(&self.ids, &self.random, Identity::new("shop", event_id))
     }
 }
 
@@ -102,15 +73,11 @@ pub(crate) async fn accept_again(store: &RedisStore, event: &NewEvent) {
 }
 
 pub(crate) async fn lease(store: &RedisStore, to: &str, limit: u32) -> Vec<Leased> {
-    lease_for(store, to, limit, LONG).await
-}
-
-pub(crate) async fn lease_for(store: &RedisStore, to: &str, limit: u32, lease_for: Duration) -> Vec<Leased> {
     let order = LeaseOrder {
         owner: Owner(1),
         destination: to.into(),
         limit,
-        lease_for,
+        lease_for: LONG,
         candidates: Candidates::Fresh,
     };
     store.lease(order).await.unwrap().leased

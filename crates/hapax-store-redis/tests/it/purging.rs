@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hapax_core::store::{AcceptRequest, PurgeOrder, PurgeWindow, Purged};
 use hapax_core::{NewEvent, Store, Timestamp};
+use hapax_store_laws::clock::START;
 use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Cluster, Server, fresh_prefix};
 
@@ -11,7 +12,7 @@ use crate::bench::{Maker, open};
 
 const EVENTS: u32 = 600;
 const SHARDS: u8 = 8;
-const RECEIVED: Timestamp = Timestamp::from_seconds(1_800_000_000);
+const RECEIVED: Timestamp = START;
 const FAR: Timestamp = Timestamp::from_seconds(4_000_000_000);
 const MINUTE: Duration = Duration::from_secs(60);
 const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);

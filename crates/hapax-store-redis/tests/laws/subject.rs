@@ -76,17 +76,6 @@ impl Subject for RedisSubject {
         Timestamp::from_micros(seconds * 1_000_000 + micros)
     }
 
-    async fn pass(&self, duration: Duration) {
-        let until = self.now().await.plus(duration);
-        loop {
-            let now = self.now().await;
-            if now >= until {
-                return;
-            }
-            tokio::time::sleep(until.since(now)).await;
-        }
-    }
-
     fn short_lease(&self) -> Duration {
         Duration::from_millis(300)
     }
