@@ -25,76 +25,50 @@ pub fn parse(text: &str, now: Timestamp) -> Result<EventQuery, QueryError> {
 
 fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), QueryError> {
     let value = token.value.as_str();
-    let fail = |message: String| QueryError::new(token.at, message);
     let key = token.key.as_deref().unwrap_or("id");
     if value.is_empty() {
-        return Err(fail(format!("`{key}:` has no value")));
+        return Err(QueryError::new(token.at, format!("`{key}:` has no value")));
     }
-    let once = |is_taken: bool| {
-        if is_taken {
-            return Err(fail(format!("`{key}:` occurs twice; remove one")));
+    let taken = match key {
+        "source" => once(&mut query.source, key, || Ok(value.into())),
+        "type" => once(&mut query.event_type, key, || Ok(value.to_owned())),
+        "status" => once(&mut query.status, key, || {
+            value.parse().map_err(|error| format!("{error}"))
+        }),
+        "id" => once(&mut query.event_id, key, || Ok(value.to_owned())),
+        "to" => once(&mut query.to, key, || Ok(value.into())),
+        "error" => once(&mut query.error, key, || {
+            ErrorClass::from_name(value).ok_or_else(|| no_error(value))
+        }),
+        "duplicates" => once(&mut query.duplicates, key, || {
+            copies(value).ok_or_else(|| no_number(value))
+        }),
+        "has" => once(&mut query.has, key, || match value {
+            "conflict" => Ok(Has::Conflict),
+            _ => Err(format!("`has:{value}` is unknown; write has:conflict")),
+        }),
+        "body" if query.body.len() == BODY_TERMS_MAX => {
+            Err(format!("more than {BODY_TERMS_MAX} `body:` terms"))
         }
-        Ok(())
+        "body" => body(value).map(|term| query.body.push(term)),
+        "since" => once(&mut query.since, key, || moment(value, now)),
+        "until" => once(&mut query.until, key, || moment(value, now)),
+        other => Err(format!(
+            "`{other}:` is not a search key{}; use one of {}. An id that contains a colon is written \
+             id:{other}:{value}",
+            hint(Kind::SearchKey, other),
+            keys::names()
+        )),
     };
-    match key {
-        "source" => {
-            once(query.source.is_some())?;
-            query.source = Some(value.into());
-        }
-        "type" => {
-            once(query.event_type.is_some())?;
-            query.event_type = Some(value.to_owned());
-        }
-        "status" => {
-            once(query.status.is_some())?;
-            query.status = Some(value.parse().map_err(|error| fail(format!("{error}")))?);
-        }
-        "id" => {
-            once(query.event_id.is_some())?;
-            query.event_id = Some(value.to_owned());
-        }
-        "to" => {
-            once(query.to.is_some())?;
-            query.to = Some(value.into());
-        }
-        "error" => {
-            once(query.error.is_some())?;
-            query.error = Some(ErrorClass::from_name(value).ok_or_else(|| fail(no_error(value)))?);
-        }
-        "duplicates" => {
-            once(query.duplicates.is_some())?;
-            query.duplicates = Some(copies(value).ok_or_else(|| fail(no_number(value)))?);
-        }
-        "has" => {
-            once(query.has.is_some())?;
-            query.has = match value {
-                "conflict" => Some(Has::Conflict),
-                _ => return Err(fail(format!("`has:{value}` is unknown; write has:conflict"))),
-            };
-        }
-        "body" => {
-            if query.body.len() == BODY_TERMS_MAX {
-                return Err(fail(format!("more than {BODY_TERMS_MAX} `body:` terms")));
-            }
-            query.body.push(body(value).map_err(fail)?);
-        }
-        "since" => {
-            once(query.since.is_some())?;
-            query.since = Some(moment(value, now).map_err(fail)?);
-        }
-        "until" => {
-            once(query.until.is_some())?;
-            query.until = Some(moment(value, now).map_err(fail)?);
-        }
-        other => {
-            return Err(fail(format!(
-                "`{other}:` is not a search key{}; use one of {}. An id that contains a colon is written \
-                 id:{other}:{value}",
-                hint(Kind::SearchKey, other),
-                keys::names()
-            )));
-        }
+    taken.map_err(|message| QueryError::new(token.at, message))
+}
+
+/// Reads a value into its slot, unless an earlier term has filled that.
+fn once<T>(slot: &mut Option<T>, key: &str, read: impl FnOnce() -> Result<T, String>) -> Result<(), String> {
+    if slot.is_some() {
+        return Err(format!("`{key}:` occurs twice; remove one"));
     }
+    *slot = Some(read()?);
     Ok(())
 }
 

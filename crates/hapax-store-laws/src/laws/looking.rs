@@ -181,70 +181,36 @@ pub async fn filters_match_what_they_say(bench: &mut Bench) {
                 .received_at(at(4)),
         )
         .await;
-    let ask = EventQuery::default;
+    let of_source = |source: &str| EventQuery {
+        source: Some(source.into()),
+        ..EventQuery::default()
+    };
+    let of_id = |id: &str| EventQuery {
+        event_id: Some(id.to_owned()),
+        ..EventQuery::default()
+    };
     let of_type = |pattern: &str| EventQuery {
         event_type: Some(pattern.to_owned()),
-        ..ask()
+        ..EventQuery::default()
+    };
+    let between = |since, until| EventQuery {
+        since,
+        until,
+        ..EventQuery::default()
+    };
+    let of_shop_since = EventQuery {
+        since: Some(at(2)),
+        ..of_source("shop")
     };
     let cases = [
-        (
-            EventQuery {
-                source: Some("bank".into()),
-                ..ask()
-            },
-            vec![two],
-        ),
-        (
-            EventQuery {
-                source: Some("BANK".into()),
-                ..ask()
-            },
-            vec![],
-        ),
-        (
-            EventQuery {
-                event_id: Some("three".to_owned()),
-                ..ask()
-            },
-            vec![three],
-        ),
-        (
-            EventQuery {
-                event_id: Some("thr%".to_owned()),
-                ..ask()
-            },
-            vec![],
-        ),
-        (
-            EventQuery {
-                since: Some(at(2)),
-                ..ask()
-            },
-            vec![none, three, two],
-        ),
-        (
-            EventQuery {
-                until: Some(at(2)),
-                ..ask()
-            },
-            vec![one],
-        ),
-        (
-            EventQuery {
-                since: Some(at(2)),
-                until: Some(at(4)),
-                ..ask()
-            },
-            vec![three, two],
-        ),
-        (
-            EventQuery {
-                source: Some("shop".into()),
-                since: Some(at(2)),
-                ..ask()
-            },
-            vec![none, three],
-        ),
+        (of_source("bank"), vec![two]),
+        (of_source("BANK"), vec![]),
+        (of_id("three"), vec![three]),
+        (of_id("thr%"), vec![]),
+        (between(Some(at(2)), None), vec![none, three, two]),
+        (between(None, Some(at(2))), vec![one]),
+        (between(Some(at(2)), Some(at(4))), vec![three, two]),
+        (of_shop_since, vec![none, three]),
         (of_type("invoice.paid"), vec![one]),
         (of_type("invoice.*"), vec![two, one]),
         (of_type("invoice*"), vec![two, one]),
