@@ -58,12 +58,7 @@ async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
 }
 
 async fn refuse_unfinished_copy(client: &Client) -> Result<(), OpenError> {
-<<<<<<< HEAD
     if import_mark::is_there(client).await.map_err(OpenError::database)? {
-=======
-    let is_unfinished = store_migration::is_unfinished_copy(client).await;
-    if is_unfinished.map_err(OpenError::database)? {
->>>>>>> a711e8cf (Say duplicate, provider and migration where stores, laws and ingest still said copy and sender)
         return Err(OpenError::UnfinishedMigration);
     }
     Ok(())

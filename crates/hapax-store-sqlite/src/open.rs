@@ -51,15 +51,8 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> 
     let connection =
         connection::for_writing(path, options, log.pages_handle()).map_err(OpenError::from_sql)?;
     schema::migrate(&connection)?;
-<<<<<<< HEAD
     if options.purpose == Purpose::Serve && import_mark::is_there(&connection).map_err(OpenError::from_sql)? {
         return Err(OpenError::UnfinishedMigration);
-=======
-    if options.purpose == Purpose::Serve
-        && store_migration::is_unfinished_copy(&connection).map_err(OpenError::from_sql)?
-    {
-        return Err(OpenError::UnfinishedMigration);
->>>>>>> 5098a6c6 (Call duplicates, unfinished migrations and dead owners by name in the SQLite store)
     }
     let mut state = State::load(&connection, options).map_err(OpenError::from_sql)?;
     take_over(&connection, &mut state).map_err(|failure| OpenError::from_failure(&failure))?;

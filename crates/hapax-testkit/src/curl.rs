@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use super::authority::Authority;
+use super::certificate::Authority;
 use crate::{Delivery, within};
 
 const LIMIT: Duration = Duration::from_secs(30);

@@ -17,10 +17,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{Gate, within};
+use super::{Gate, PATIENCE, within};
 
 #[derive(Clone, Debug)]
 pub struct Received {
+    /// With its query.
     pub path: String,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -40,8 +41,7 @@ impl Received {
 /// The sink's reaction to a request.
 pub enum Reply {
     Status(u16),
-    With(u16, &'static [(&'static str, &'static str)]),
-    Body(u16, Bytes),
+    Response(Response<Full<Bytes>>),
     /// Works for this long, then answers.
     Slow(Duration, u16),
     /// Works until the gate opens, then answers.
@@ -53,14 +53,30 @@ pub enum Reply {
     LieAfterApplying(u16),
 }
 
+impl Reply {
+    pub fn with(status: u16, headers: &[(&'static str, &str)]) -> Self {
+        let mut response = plain(status);
+        for (name, value) in headers {
+            response.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        Self::Response(response)
+    }
+
+    pub fn body(status: u16, body: impl Into<Bytes>) -> Self {
+        Self::Response(plain(status).map(|_| Full::new(body.into())))
+    }
+}
+
 type Behaviour = dyn Fn(&Received) -> Reply + Send + Sync;
 
 /// The server. It stops when dropped.
 pub struct Sink {
-    address: SocketAddr,
+    pub address: SocketAddr,
     shared: Arc<Shared>,
     changes: watch::Receiver<usize>,
     server: JoinHandle<()>,
+    /// How many requests `next` and `rest` have returned.
+    read: usize,
 }
 
 struct Shared {
@@ -91,6 +107,22 @@ impl Sink {
         Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), behaviour)
     }
 
+    /// Reacts in this way to the first request of each event, and applies the next.
+    pub async fn that_first(first: impl Fn() -> Reply + Send + Sync + 'static) -> Self {
+        Self::that(move |received| match received.nth {
+            1 => first(),
+            _ => Reply::Status(200),
+        })
+        .await
+    }
+
+    /// Answers with these responses.
+    pub async fn answering(
+        answer: impl Fn(&Received) -> Response<Full<Bytes>> + Send + Sync + 'static,
+    ) -> Self {
+        Self::that(move |received| Reply::Response(answer(received))).await
+    }
+
     /// Applies everything, at an address that belonged to another sink before.
     pub async fn at(address: SocketAddr) -> Self {
         Self::on(TcpListener::bind(address).await.unwrap(), |_| Reply::Status(200))
@@ -111,6 +143,7 @@ impl Sink {
             shared,
             changes,
             server,
+            read: 0,
         }
     }
 
@@ -126,6 +159,20 @@ impl Sink {
     /// Every request so far.
     pub fn received(&self) -> Vec<Received> {
         self.shared.state.lock().received.clone()
+    }
+
+    /// Waits for the next request that was not read yet.
+    pub async fn next(&mut self) -> Received {
+        self.until_received(self.read + 1, PATIENCE).await;
+        self.read += 1;
+        self.shared.state.lock().received[self.read - 1].clone()
+    }
+
+    /// All requests that were not read yet.
+    pub fn rest(&mut self) -> Vec<Received> {
+        let rest = self.shared.state.lock().received[self.read..].to_vec();
+        self.read += rest.len();
+        rest
     }
 
     /// Every request for one event, in order of arrival.
@@ -149,13 +196,7 @@ impl Sink {
 
     /// The ids of the events that took effect.
     pub fn events_applied(&self) -> BTreeSet<String> {
-        self.shared
-            .state
-            .lock()
-            .applied
-            .iter()
-            .map(|(_, event_id)| event_id.clone())
-            .collect()
+        self.order_applied().into_iter().collect()
     }
 
     /// The number of requests that were applied, including repeated ones.
@@ -277,9 +318,8 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
             .unwrap_or_default()
     };
     let (key, event_id) = (text("idempotency-key"), text("hapax-event-id"));
-    let path = head.uri.path().to_owned();
-    let received = shared.receive(Received {
-        path,
+    let received = shared.number(Received {
+        path: head.uri.to_string(),
         headers: head.headers,
         body,
         at: Instant::now(),
@@ -289,21 +329,19 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
     });
     let _running = Running::begin(&shared);
     let behaviour = Arc::clone(&shared.behaviour.lock());
-    let mut answered = Bytes::from_static(b"sink");
-    let (status, headers): (u16, &[_]) = match behaviour(&received) {
-        Reply::Status(status) => (status, &[]),
-        Reply::With(status, headers) => (status, headers),
-        Reply::Body(status, body) => {
-            answered = body;
-            (status, &[])
-        }
+    let reply = behaviour(&received);
+    // Not before: a test that has seen a request may change how the next one is answered.
+    shared.show(&received);
+    let response = match reply {
+        Reply::Response(response) => response,
+        Reply::Status(status) => plain(status),
         Reply::Slow(work, status) => {
             tokio::time::sleep(work).await;
-            (status, &[])
+            plain(status)
         }
         Reply::Behind(gate, status) => {
             gate.pass().await;
-            (status, &[])
+            plain(status)
         }
         Reply::Hang => std::future::pending().await,
         Reply::DropAfterApplying => {
@@ -312,30 +350,34 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
         }
         Reply::LieAfterApplying(status) => {
             shared.apply(&received);
-            (status, &[])
+            plain(status)
         }
     };
-    if (200..300).contains(&status) {
+    if response.status().is_success() {
         shared.apply(&received);
     }
-    let answer = headers
-        .iter()
-        .fold(Response::builder().status(status), |answer, (name, value)| {
-            answer.header(*name, *value)
-        });
-    Ok(answer.body(Full::new(answered))?)
+    Ok(response)
+}
+
+fn plain(status: u16) -> Response<Full<Bytes>> {
+    Response::builder()
+        .status(status)
+        .body(Full::from("sink"))
+        .unwrap()
 }
 
 impl Shared {
-    fn receive(&self, mut received: Received) -> Received {
+    fn number(&self, mut received: Received) -> Received {
         let mut state = self.state.lock();
         let times = state.times.entry(received.key.clone()).or_default();
         *times += 1;
         received.nth = *times;
-        state.received.push(received.clone());
-        drop(state);
-        self.changed.send_modify(|count| *count += 1);
         received
+    }
+
+    fn show(&self, received: &Received) {
+        self.state.lock().received.push(received.clone());
+        self.changed.send_modify(|count| *count += 1);
     }
 
     fn apply(&self, received: &Received) {

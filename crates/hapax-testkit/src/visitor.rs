@@ -7,6 +7,7 @@ use bytes::Bytes;
 use form_urlencoded::Serializer;
 use http::{Method, Request, Uri};
 use http_body_util::Full;
+use parking_lot::Mutex;
 
 use super::{Connection, HttpResponse};
 
@@ -17,7 +18,8 @@ const STEPS_MAX: usize = 16;
 pub struct Visitor {
     pub dashboard: String,
     pub replica: SocketAddr,
-    cookies: BTreeMap<String, BTreeMap<String, String>>,
+    /// By host, then by name.
+    cookies: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
 impl Visitor {
@@ -25,59 +27,81 @@ impl Visitor {
         Self {
             dashboard: dashboard.to_owned(),
             replica,
-            cookies: BTreeMap::new(),
+            cookies: Mutex::default(),
         }
     }
 
+    /// The same visitor, whom the load balancer sends to this replica from now on.
+    pub const fn at(&mut self, replica: SocketAddr) -> &Self {
+        self.replica = replica;
+        self
+    }
+
     /// A page of the dashboard.
-    pub async fn page(&mut self, path: &str) -> HttpResponse {
+    pub async fn page(&self, path: &str) -> HttpResponse {
         self.get(&format!("{}{path}", self.dashboard)).await
     }
 
-    /// Submits a form of the dashboard, with the CSRF token from one of its pages.
-    pub async fn form(&mut self, path: &str, fields: &[(&str, &str)]) -> HttpResponse {
-        let page = self.page("/events").await.text();
-        let csrf = between(&page, "name=\"csrf\" value=\"", "\"")
-            .unwrap_or_default()
-            .to_owned();
-        let fields = [&[("csrf", csrf.as_str())], fields].concat();
-        self.post(&format!("{}{path}", self.dashboard), &fields).await
+    /// Submits a form of a page of the dashboard, with the CSRF token in that page.
+    pub async fn form(&self, page: &str, path: &str, fields: &[(&str, &str)]) -> HttpResponse {
+        let page = self.page(page).await;
+        assert_eq!(page.status, 200, "{}", page.text());
+        let page = page.text();
+        let csrf = between(&page, "name=\"csrf\" value=\"", "\"").expect("the page has a form");
+        self.raw_form(path, &[], &[&[("csrf", csrf)], fields].concat())
+            .await
     }
 
-    pub async fn get(&mut self, url: &str) -> HttpResponse {
-        self.send(Method::GET, url, String::new()).await
+    /// Submits exactly these fields to the dashboard, with these headers.
+    pub async fn raw_form(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        fields: &[(&str, &str)],
+    ) -> HttpResponse {
+        let url = format!("{}{path}", self.dashboard);
+        self.send(Method::POST, &url, headers, fields).await
     }
 
-    pub async fn post(&mut self, url: &str, fields: &[(&str, &str)]) -> HttpResponse {
-        let body = Serializer::new(String::new()).extend_pairs(fields).finish();
-        self.send(Method::POST, url, body).await
+    /// Signs in with a token.
+    pub async fn sign_in_with(&self, token: &str) {
+        let answer = self.raw_form("/login", &[], &[("token", token)]).await;
+        assert_eq!(answer.status, 303, "{}", answer.text());
+    }
+
+    pub async fn get(&self, url: &str) -> HttpResponse {
+        self.send(Method::GET, url, &[], &[]).await
+    }
+
+    pub async fn post(&self, url: &str, fields: &[(&str, &str)]) -> HttpResponse {
+        self.send(Method::POST, url, &[], fields).await
     }
 
     /// Goes to the provider, signs in there, and stops at the URL that leads back.
-    pub async fn come_back_as(&mut self, user: &str, next: &str) -> String {
-        let mut answer = self.page(&format!("/login/oidc?next={next}")).await;
+    pub async fn come_back_as(&self, user: &str, next: &str) -> String {
+        let mut url = format!("{}/login/oidc?next={next}", self.dashboard);
+        let mut answer = self.get(&url).await;
         for _ in 0..STEPS_MAX {
             let text = answer.text();
-            answer = match answer.header("location") {
-                Some(back) if back.starts_with(&self.dashboard) => return back.to_owned(),
-                Some(location) => {
-                    let location = location.to_owned();
-                    self.get(&location).await
+            if let Some(location) = answer.header("location") {
+                url = absolute(&url, location);
+                if url.starts_with(&self.dashboard) {
+                    return url;
                 }
-                None => {
-                    assert_eq!(answer.status, 200, "{text}");
-                    let action = between(&text, "action=\"", "\"").unwrap().to_owned();
-                    let prompt = between(&text, "name=\"prompt\" value=\"", "\"").unwrap_or_default();
-                    let fields = [("prompt", prompt), ("login", user), ("password", "any")];
-                    self.post(&action, &fields).await
-                }
-            };
+                answer = self.get(&url).await;
+            } else {
+                assert_eq!(answer.status, 200, "{text}");
+                url = absolute(&url, between(&text, "action=\"", "\"").unwrap());
+                let prompt = between(&text, "name=\"prompt\" value=\"", "\"").unwrap_or_default();
+                let fields = [("prompt", prompt), ("login", user), ("password", "any")];
+                answer = self.post(&url, &fields).await;
+            }
         }
         panic!("the provider does not lead back");
     }
 
     /// Signs in and follows the redirects.
-    pub async fn sign_in(&mut self, user: &str, next: &str) -> HttpResponse {
+    pub async fn sign_in(&self, user: &str, next: &str) -> HttpResponse {
         let back = self.come_back_as(user, next).await;
         let answer = self.get(&back).await;
         let refresh = answer
@@ -90,7 +114,13 @@ impl Visitor {
         self.page(&path).await
     }
 
-    async fn send(&mut self, method: Method, url: &str, body: String) -> HttpResponse {
+    async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        fields: &[(&str, &str)],
+    ) -> HttpResponse {
         let uri: Uri = url.parse().unwrap();
         let host = uri.authority().unwrap().to_string();
         let address = if self.dashboard.ends_with(&host) {
@@ -98,20 +128,20 @@ impl Visitor {
         } else {
             host.parse().unwrap()
         };
-        let cookies = self.cookies.entry(host.clone()).or_default();
-        let held: Vec<String> = cookies
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(uri.path_and_query().unwrap().as_str())
-            .header("host", host)
-            .header("cookie", held.join("; "))
-            .header("content-type", "application/x-www-form-urlencoded")
-            .body(Full::new(Bytes::from(body)))
-            .unwrap();
-        let mut answer = Connection::to(address).send(request).await.unwrap();
+            .header("host", &host)
+            .header("cookie", self.cookies(&host))
+            .header("content-type", "application/x-www-form-urlencoded");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
+        let answer = Connection::to(address).send(request).await.unwrap();
+        let mut cookies = self.cookies.lock();
+        let cookies = cookies.entry(host).or_default();
         for line in answer.headers.get_all("set-cookie") {
             let pair = line.to_str().unwrap().split(';').next().unwrap();
             let (name, value) = pair.split_once('=').unwrap();
@@ -121,16 +151,25 @@ impl Visitor {
                 cookies.insert(name.to_owned(), value.to_owned());
             }
         }
-        // The provider redirects to its own paths.
-        if let Some(path) = answer
-            .header("location")
-            .filter(|location| location.starts_with('/'))
-        {
-            let whole = format!("http://{}{path}", uri.authority().unwrap());
-            answer.headers.insert("location", whole.parse().unwrap());
-        }
         answer
     }
+
+    /// The `Cookie` header for this host.
+    pub fn cookies(&self, host: &str) -> String {
+        let cookies = self.cookies.lock();
+        let held = cookies.get(host).into_iter().flatten();
+        let held: Vec<String> = held.map(|(name, value)| format!("{name}={value}")).collect();
+        held.join("; ")
+    }
+}
+
+/// Where a link on the page at `url` leads.
+fn absolute(url: &str, link: &str) -> String {
+    if !link.starts_with('/') {
+        return link.to_owned();
+    }
+    let uri: Uri = url.parse().unwrap();
+    format!("http://{}{link}", uri.authority().unwrap())
 }
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {

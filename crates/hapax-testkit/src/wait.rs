@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
+/// Nothing takes this long unless it is broken.
+pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 

@@ -29,7 +29,7 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
     if value.is_empty() {
         return Err(QueryError::new(token.at, format!("`{key}:` has no value")));
     }
-    let taken = match key {
+    let added = match key {
         "source" => once(&mut query.source, key, || Ok(value.into())),
         "type" => once(&mut query.event_type, key, || Ok(value.to_owned())),
         "status" => once(&mut query.status, key, || {
@@ -60,7 +60,7 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
             keys::names()
         )),
     };
-    taken.map_err(|message| QueryError::new(token.at, message))
+    added.map_err(|message| QueryError::new(token.at, message))
 }
 
 /// Reads a value into its slot, unless an earlier term has filled that.

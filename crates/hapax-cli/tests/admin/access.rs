@@ -21,8 +21,8 @@ async fn only_the_right_token_opens_any_path_of_the_api() {
             vec![("authorization", TOKEN)],
         ] {
             let refused = site.send("GET", path, &headers, "").await;
-            refused.is_problem(401, "unauthorized");
-            assert_eq!(refused.header("www-authenticate"), Some("bearer realm=\"hapax\""));
+            refused.assert_problem(401, "unauthorized");
+            assert_eq!(refused.header("www-authenticate"), Some("Bearer realm=\"hapax\""));
         }
     }
     let site = Site::start().await;
@@ -33,7 +33,7 @@ async fn only_the_right_token_opens_any_path_of_the_api() {
     let unknown = site
         .send("GET", "/api/v1/no-such-path", &[("authorization", &right)], "")
         .await;
-    unknown.is_problem(404, "unknown_path");
+    unknown.assert_problem(404, "unknown_path");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,12 +43,12 @@ async fn without_a_token_other_names_and_other_pages_are_refused() {
     let rebound = site
         .send("GET", "/api/v1/events", &[("host", "evil.example")], "")
         .await;
-    rebound.is_problem(403, "forbidden_origin");
+    rebound.assert_problem(403, "forbidden_origin");
     let path = "/api/v1/destinations/billing/pause";
     let foreign = site
         .send("POST", path, &[("origin", "https://evil.example")], "{}")
         .await;
-    foreign.is_problem(403, "forbidden_origin");
+    foreign.assert_problem(403, "forbidden_origin");
     assert_eq!(
         site.get("destinations").await.ok()["destinations"][0]["paused"],
         serde_json::Value::Null
@@ -60,7 +60,7 @@ async fn without_a_token_other_names_and_other_pages_are_refused() {
 async fn a_reload_changes_the_token_at_once() {
     let site = Site::start().await;
     site.admit("another", Vec::new());
-    site.get("events").await.is_problem(401, "unauthorized");
+    site.get("events").await.assert_problem(401, "unauthorized");
     let events = site
         .send(
             "GET",
@@ -112,20 +112,24 @@ async fn the_audit_trail_names_who_acted() {
     let refused = site
         .send("POST", "/api/v1/destinations/billing/resume", &headers, "")
         .await;
-    refused.is_problem(400, "invalid_parameter");
+    refused.assert_problem(400, "invalid_parameter");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_methods_and_parameters_that_make_no_sense_are_refused() {
     let site = Site::start().await;
-    site.post("replays", "{").await.is_problem(400, "malformed_body");
+    site.post("replays", "{")
+        .await
+        .assert_problem(400, "malformed_body");
     site.post("replays", r#"{"qurey":{}}"#)
         .await
-        .is_problem(400, "malformed_body");
+        .assert_problem(400, "malformed_body");
     site.post("replays", "x".repeat(1024 * 1024 + 1))
         .await
-        .is_problem(413, "body_too_large");
-    site.delete("events").await.is_problem(405, "method_not_allowed");
+        .assert_problem(413, "body_too_large");
+    site.delete("events")
+        .await
+        .assert_problem(405, "method_not_allowed");
     for path in [
         "events?limit=0",
         "events?limit=201",
@@ -134,17 +138,17 @@ async fn bodies_methods_and_parameters_that_make_no_sense_are_refused() {
         "events?status=no",
         "events?since=noon",
     ] {
-        site.get(path).await.is_problem(400, "invalid_parameter");
+        site.get(path).await.assert_problem(400, "invalid_parameter");
     }
     site.get("audit?limit=1000")
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     site.get("deliveries?status=completed")
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     site.get("events/stream?since=now")
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,13 +158,13 @@ async fn an_address_that_guesses_waits_and_is_told_how_long() {
     for _ in 0..6 {
         site.send("GET", "/api/v1/events", &wrong, "")
             .await
-            .is_problem(401, "unauthorized");
+            .assert_problem(401, "unauthorized");
     }
     let right = format!("Bearer {TOKEN}");
     let waiting = site
         .send("GET", "/api/v1/events", &[("authorization", &right)], "")
         .await;
-    waiting.is_problem(429, "too_many_attempts");
+    waiting.assert_problem(429, "too_many_attempts");
     assert_eq!(waiting.header("retry-after"), Some("1"));
     let login = site.send("POST", "/login", &[], &format!("token={TOKEN}")).await;
     assert_eq!(login.status, 429);
@@ -185,7 +189,7 @@ async fn a_read_token_reads_and_changes_nothing() {
     ] {
         site.send(method, path, &reader, "{}")
             .await
-            .is_problem(403, "role_too_low");
+            .assert_problem(403, "role_too_low");
     }
     let places = site.get("destinations").await.ok();
     assert_eq!(places["destinations"][0]["paused"], serde_json::Value::Null);

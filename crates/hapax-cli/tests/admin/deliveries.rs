@@ -52,19 +52,19 @@ async fn a_choice_that_is_none_is_refused() {
     let site = Site::start().await;
     site.post("deliveries/discard", "")
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     let both = json!({ "deliveries": [{ "event": "01940000-0000-7000-8000-000000000001" }], "query": {} });
     site.post("deliveries/discard", both)
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     let absent = json!({ "deliveries": [{ "event": "01940000-0000-7000-8000-000000000001" }] });
     site.post("deliveries/restore", absent)
         .await
-        .is_problem(404, "event_not_found");
+        .assert_problem(404, "event_not_found");
     let many: Vec<_> = (0..1001)
         .map(|_| json!({ "event": "01940000-0000-7000-8000-000000000001" }))
         .collect();
     site.post("deliveries/discard", json!({ "deliveries": many }))
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
 }

@@ -31,7 +31,7 @@ async fn every_described_path_of_the_api_is_closed_without_a_token_and_probes_ar
     for (method, path, operation) in operations(&document) {
         let answer = site.send(&method, &path, &[], "").await;
         if path.starts_with("/api/") {
-            answer.is_problem(401, "unauthorized");
+            answer.assert_problem(401, "unauthorized");
             assert!(!operation["security"].is_null(), "{method} {path}");
             closed += 1;
         } else {
@@ -82,7 +82,7 @@ async fn a_method_that_a_path_does_not_take_is_refused_with_those_that_it_takes(
     let headers = [("authorization", authorization.as_str())];
     for (_, path, _) in operations(&document) {
         let refused = site.send("PATCH", &path, &headers, "").await;
-        refused.is_problem(405, "method_not_allowed");
+        refused.assert_problem(405, "method_not_allowed");
         let allowed = refused.header("allow").unwrap_or_default().to_ascii_uppercase();
         let template = document["paths"].as_object().unwrap().values();
         assert!(template.len() > 10);
@@ -134,7 +134,7 @@ async fn a_list_in_place_of_an_object_is_refused_and_replays_nothing() {
     for body in ["[null,null]", "[\"all\"]", "null", "7"] {
         site.post(&format!("events/{id}/replay"), body)
             .await
-            .is_problem(400, "malformed_body");
+            .assert_problem(400, "malformed_body");
     }
 }
 
@@ -146,7 +146,9 @@ async fn a_whole_number_may_be_written_with_a_point() {
     let body = r#"{"query":"source:stripe","rate":151.0,"dry_run":true}"#;
     assert_eq!(site.post("replays", body).await.ok()["matched"], 1);
     let body = r#"{"query":"source:stripe","rate":151.5,"dry_run":true}"#;
-    site.post("replays", body).await.is_problem(400, "malformed_body");
+    site.post("replays", body)
+        .await
+        .assert_problem(400, "malformed_body");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +164,7 @@ async fn a_choice_of_dead_letters_is_made_in_exactly_one_way() {
         both,
     ] {
         let refused = site.post("deliveries/discard", body).await;
-        refused.is_problem(400, "invalid_parameter");
+        refused.assert_problem(400, "invalid_parameter");
     }
     let document = site.get("openapi.json").await.ok();
     let choice = &document["components"]["schemas"]["DeliveryChoice"];
@@ -195,7 +197,7 @@ async fn the_name_of_a_view_is_described_as_it_is_checked() {
     let query = json!({ "query": "status:dead" });
     for name in ["x%C2%82", "%20x", "x%20", "%7F"] {
         let refused = site.put(&format!("searches/{name}"), &query).await;
-        refused.is_problem(400, "invalid_parameter");
+        refused.assert_problem(400, "invalid_parameter");
     }
     site.put("searches/a%20b", &query).await.ok();
     let document = site.get("openapi.json").await.ok();

@@ -163,8 +163,8 @@ async fn a_source_that_nobody_has_and_a_span_that_is_none_are_refused() {
     let site = Site::start().await;
     site.get("stats/duplicates?source=nobody")
         .await
-        .is_problem(404, "unknown_source");
+        .assert_problem(404, "unknown_source");
     site.get("stats/duplicates?range=2d")
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
 }

@@ -38,11 +38,13 @@ async fn any_id_is_found_under_its_own_name() {
     assert_eq!(site.get("ledger/stripe/50%2525").await.ok()["event_id"], "50%25");
     site.get("ledger/stripe/50%25")
         .await
-        .is_problem(404, "ledger_entry_not_found");
+        .assert_problem(404, "ledger_entry_not_found");
     site.get("ledger/stripe/%ff")
         .await
-        .is_problem(400, "invalid_parameter");
-    site.get("ledger/stripe/").await.is_problem(404, "unknown_path");
+        .assert_problem(400, "invalid_parameter");
+    site.get("ledger/stripe/")
+        .await
+        .assert_problem(404, "unknown_path");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +58,7 @@ async fn the_scope_comes_from_the_configuration() {
     );
     site.get("ledger/money/evt_1")
         .await
-        .is_problem(404, "unknown_source");
+        .assert_problem(404, "unknown_source");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,19 +70,19 @@ async fn a_forgotten_id_is_new_again_and_unfinished_work_is_not_forgotten() {
     assert_eq!(forgotten["next_generation"], 1);
     site.get("ledger/stripe/evt%2F1")
         .await
-        .is_problem(404, "ledger_entry_not_found");
+        .assert_problem(404, "ledger_entry_not_found");
     site.delete("ledger/stripe/evt%2F1")
         .await
-        .is_problem(404, "ledger_entry_not_found");
+        .assert_problem(404, "ledger_entry_not_found");
     assert_eq!(site.accept("evt/1").await.status(), "accepted");
 
     site.mood(Mood::Silent);
     site.accept("evt_2").await;
     site.delete("ledger/stripe/evt_2")
         .await
-        .is_problem(409, "deliveries_unfinished");
+        .assert_problem(409, "deliveries_unfinished");
     assert_eq!(site.accept("evt_2").await.status(), "duplicate");
     site.delete("ledger/nobody/evt_2")
         .await
-        .is_problem(404, "unknown_source");
+        .assert_problem(404, "unknown_source");
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use hapax_config::Role;
+use hapax_testkit::HttpResponse;
 use serde_json::Value;
 
-use super::site::{Mood, Response, Site, TOKEN, token};
+use super::site::{Mood, Site, TOKEN, token};
 
 /// Part of every id, body, name and destination of the source that the token must not see.
 const HIDDEN: &str = "payments";
@@ -96,7 +97,7 @@ impl Mixed {
         found
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &str) -> Response {
+    async fn ask(&self, method: &str, path: &str, body: &str) -> HttpResponse {
         let bearer = format!("Bearer {LIMITED}");
         self.site
             .send(method, path, &[("authorization", &bearer)], body)
@@ -104,7 +105,7 @@ impl Mixed {
     }
 
     /// Fails if a successful answer contains anything of the hidden source.
-    fn is_clean(&self, what: &str, answer: &Response) {
+    fn is_clean(&self, what: &str, answer: &HttpResponse) {
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         if answer.status >= 400 {
             // A refusal may repeat the request, so only its status is checked.
@@ -193,7 +194,7 @@ async fn a_limited_token_sees_its_own_source_and_works_on_it() {
     let all = mixed
         .ask("POST", "/api/v1/replays", r#"{"query":"status:dead"}"#)
         .await;
-    all.is_problem(403, "sources_limited");
+    all.assert_problem(403, "sources_limited");
     let one = mixed
         .ask("POST", "/api/v1/replays", r#"{"query":"source:stripe"}"#)
         .await;
@@ -203,7 +204,7 @@ async fn a_limited_token_sees_its_own_source_and_works_on_it() {
         mixed
             .ask("GET", &format!("/api/v1/events?{query}"), "")
             .await
-            .is_problem(403, "sources_limited");
+            .assert_problem(403, "sources_limited");
         let named = format!("/api/v1/events?{query}&source=stripe");
         mixed.ask("GET", &named, "").await.ok();
     }
@@ -216,11 +217,11 @@ async fn a_limited_token_sees_its_own_source_and_works_on_it() {
     mixed
         .ask("POST", "/api/v1/deliveries/discard", &other)
         .await
-        .is_problem(404, "event_not_found");
+        .assert_problem(404, "event_not_found");
     mixed
         .ask("POST", "/api/v1/destinations/ledger/resume", "")
         .await
-        .is_problem(404, "unknown_destination");
+        .assert_problem(404, "unknown_destination");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,38 +2,29 @@
 
 use hapax_cli::client::{Client, Target};
 use hapax_core::Secret;
+use hapax_testkit::Wire;
 use serde_json::Value;
 
 use super::site::{Site, TOKEN};
 
 /// The test client supports only paths below `/api/v1`; a site without a token admits anyone on this machine.
-async fn messages(site: &Site, query: &str) -> tokio::net::TcpStream {
-    use tokio::io::AsyncWriteExt as _;
-    let mut stream = tokio::net::TcpStream::connect(site.address).await.unwrap();
-    let request = format!(
-        "GET /events/live?q={query} HTTP/1.1\r\nhost: {}\r\n\r\n",
-        site.address
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    stream
+async fn messages(site: &Site, query: &str) -> Wire {
+    let host = ("host".to_owned(), site.address.to_string());
+    let mut wire = Wire::open(site.address).await;
+    let head = wire
+        .ask("GET", &format!("/events/live?q={query}"), &[host], b"")
+        .await;
+    assert_eq!(head.status, 200, "{head:?}");
+    wire
 }
 
-/// Reads until the text contains `wanted` and the message that holds it is complete.
-async fn read_until(stream: &mut tokio::net::TcpStream, text: &mut String, wanted: &str) {
-    use tokio::io::AsyncReadExt as _;
-    let is_there = |text: &str| {
-        let rest = text.split_once(wanted).map(|(_, rest)| rest);
-        rest.is_some_and(|rest| wanted.ends_with("\r\n") || rest.contains("\n\n"))
-    };
-    while !is_there(text) {
-        let mut some = vec![0; 16 * 1024];
-        let read = tokio::time::timeout(std::time::Duration::from_secs(20), stream.read(&mut some))
-            .await
-            .unwrap_or_else(|_| panic!("never came: {wanted}"))
-            .unwrap();
-        assert!(read > 0, "the stream ended before `{wanted}`: {text}");
-        text.push_str(&String::from_utf8_lossy(&some[..read]));
-    }
+/// Reads until a message that holds `wanted` is complete.
+async fn read_until(wire: &mut Wire, wanted: &str) -> String {
+    wire.hear_until(wanted, |text| {
+        text.split_once(wanted)
+            .is_some_and(|(_, rest)| rest.contains("\n\n"))
+    })
+    .await
 }
 
 fn batches(text: &str) -> Vec<Value> {
@@ -44,15 +35,12 @@ fn batches(text: &str) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn arrivals_come_in_batches_and_a_batch_keeps_only_what_a_page_can_show() {
     let site = Site::start_with(None).await;
-    let mut stream = messages(&site, "").await;
-    let mut text = String::new();
-    read_until(&mut stream, &mut text, "\r\n\r\n").await;
+    let mut tail = messages(&site, "").await;
     let arrivals = (0..600).map(|number| site.accept_quietly(format!("evt_{number}")));
     futures_util::future::join_all(arrivals).await;
     site.accept("evt_last").await;
     site.accept("evt_last").await;
-    read_until(&mut stream, &mut text, "\"duplicate\"").await;
-    let found = batches(&text);
+    let found = batches(&read_until(&mut tail, "\"duplicate\"").await);
     let sum = |name: &str| {
         found
             .iter()
@@ -74,13 +62,11 @@ async fn arrivals_come_in_batches_and_a_batch_keeps_only_what_a_page_can_show() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tail_shows_what_the_search_asks_for_and_refuses_what_it_cannot_judge() {
     let site = Site::start_with(None).await;
-    let mut stream = messages(&site, "source:backup").await;
-    let mut text = String::new();
-    read_until(&mut stream, &mut text, "\r\n\r\n").await;
+    let mut tail = messages(&site, "source:backup").await;
     site.accept("evt_1").await;
     site.accept("evt_1").await;
     site.accept_as("backup", "evt_2", "{}").await;
-    read_until(&mut stream, &mut text, "evt_2").await;
+    let text = read_until(&mut tail, "evt_2").await;
     assert!(!text.contains("evt_1"));
     let refused = site.send("GET", "/events/live?q=status:dead", &[], "").await;
     assert_eq!(refused.status, 400);

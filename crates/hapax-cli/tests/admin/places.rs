@@ -14,7 +14,7 @@ async fn sources_and_destinations_are_shown_without_secrets() {
         "http://127.0.0.1:9/hook"
     );
     for response in [sources, destinations] {
-        let text = String::from_utf8(response.body).unwrap();
+        let text = String::from_utf8(response.body.to_vec()).unwrap();
         assert!(!text.contains("whsec") && !text.contains("token=x"), "{text}");
     }
 }
@@ -46,10 +46,10 @@ async fn a_destination_is_paused_by_name_or_id_and_resumed_once() {
     );
     site.post("destinations/nowhere/pause", "")
         .await
-        .is_problem(404, "unknown_destination");
+        .assert_problem(404, "unknown_destination");
     site.post("destinations/nowhere/resume", "")
         .await
-        .is_problem(404, "unknown_destination");
+        .assert_problem(404, "unknown_destination");
 }
 
 #[tokio::test(flavor = "multi_thread")]

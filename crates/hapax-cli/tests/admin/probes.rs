@@ -19,7 +19,7 @@ async fn probes_need_no_token_and_metrics_have_their_names() {
             .unwrap()
             .starts_with("text/plain; version=0.0.4")
     );
-    let text = String::from_utf8(metrics.body).unwrap();
+    let text = String::from_utf8(metrics.body.to_vec()).unwrap();
     assert!(
         text.contains("hapax_received_total{source=\"stripe\",result=\"accepted\"} 1"),
         "{text}"
@@ -30,10 +30,10 @@ async fn probes_need_no_token_and_metrics_have_their_names() {
     );
     site.send("GET", "/no-such-path", &[], "")
         .await
-        .is_problem(404, "unknown_path");
+        .assert_problem(404, "unknown_path");
     site.send("POST", "/healthz", &[], "")
         .await
-        .is_problem(405, "method_not_allowed");
+        .assert_problem(405, "method_not_allowed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,5 +59,5 @@ async fn a_store_that_is_gone_makes_it_unready_and_leaves_health_and_metrics() {
     assert!(ready.json()["checks"]["store"]["message"].is_string());
     assert_eq!(site.send("GET", "/healthz", &[], "").await.status, 200);
     assert_eq!(site.send("GET", "/metrics", &[], "").await.status, 200);
-    site.get("events").await.is_problem(503, "store_unavailable");
+    site.get("events").await.assert_problem(503, "store_unavailable");
 }

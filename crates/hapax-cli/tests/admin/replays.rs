@@ -11,7 +11,9 @@ async fn each_mode_puts_back_what_it_says() {
     let site = Site::start().await;
     let id = site.accept_until("evt_1", "completed").await;
     let path = format!("events/{id}/replay");
-    site.post(&path, "").await.is_problem(409, "nothing_to_replay");
+    site.post(&path, "")
+        .await
+        .assert_problem(409, "nothing_to_replay");
     let key =
         async || site.get(&format!("events/{id}")).await.ok()["deliveries"][0]["idempotency_key"].clone();
     let first = key().await;
@@ -54,18 +56,18 @@ async fn a_replay_that_cannot_be_is_refused() {
     let path = format!("events/{id}/replay");
     site.post(&path, json!({ "mode": "all" }))
         .await
-        .is_problem(409, "deliveries_unfinished");
+        .assert_problem(409, "deliveries_unfinished");
     site.post(&path, json!({ "to": "nowhere" }))
         .await
-        .is_problem(404, "unknown_destination");
+        .assert_problem(404, "unknown_destination");
     site.post(&path, json!({ "mode": "some" }))
         .await
-        .is_problem(400, "malformed_body");
+        .assert_problem(400, "malformed_body");
     site.post(&path, json!({ "why": "x".repeat(1025) }))
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     let absent = "events/01940000-0000-7000-8000-000000000001/replay";
-    site.post(absent, "").await.is_problem(404, "event_not_found");
+    site.post(absent, "").await.assert_problem(404, "event_not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,7 +117,7 @@ async fn a_bulk_replay_is_previewed_started_and_ends_with_a_tally() {
     }
     site.delete(&format!("replays/{id}"))
         .await
-        .is_problem(409, "replay_finished");
+        .assert_problem(409, "replay_finished");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,21 +145,23 @@ async fn a_bulk_replay_of_everything_or_of_nothing_known_is_refused() {
     let site = Site::start().await;
     site.post("replays", "")
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     site.post("replays", json!({ "query": {} }))
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     let query = json!({ "source": "stripe" });
     site.post("replays", json!({ "query": query, "rate": 0 }))
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
     site.post("replays", json!({ "query": query, "to": "x" }))
         .await
-        .is_problem(404, "unknown_destination");
+        .assert_problem(404, "unknown_destination");
     let absent = "replays/01940000-0000-7000-8000-000000000001";
-    site.get(absent).await.is_problem(404, "replay_not_found");
-    site.delete(absent).await.is_problem(404, "replay_not_found");
-    site.get("replays/x").await.is_problem(400, "invalid_parameter");
+    site.get(absent).await.assert_problem(404, "replay_not_found");
+    site.delete(absent).await.assert_problem(404, "replay_not_found");
+    site.get("replays/x")
+        .await
+        .assert_problem(400, "invalid_parameter");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,7 +184,7 @@ async fn a_replay_that_could_take_effect_twice_is_refused_with_the_reason() {
     site.until(id, "completed").await;
     for _ in 0..2 {
         let refused = site.post(&path, to_ledger.clone()).await;
-        refused.is_problem(409, "nothing_to_replay");
+        refused.assert_problem(409, "nothing_to_replay");
         let why = refused.json()["detail"].clone();
         assert!(
             why.as_str()
@@ -190,7 +194,7 @@ async fn a_replay_that_could_take_effect_twice_is_refused_with_the_reason() {
         );
     }
     let failed = site.post(&path, json!({ "mode": "failed" })).await;
-    failed.is_problem(409, "nothing_to_replay");
+    failed.assert_problem(409, "nothing_to_replay");
     let why = failed.json()["detail"].to_string();
     assert!(why.contains("no delivery of this event is dead"), "{why}");
     let others = site.post(&path, json!({ "mode": "all" })).await.ok();

@@ -38,10 +38,10 @@ async fn a_query_that_says_a_key_twice_or_makes_no_sense_is_refused_with_the_pla
     site.accept("evt_1").await;
     site.accept("evt_1").await;
     let twice = site.get("events?q=source:stripe&source=stripe").await;
-    twice.is_problem(400, "invalid_parameter");
+    twice.assert_problem(400, "invalid_parameter");
     assert!(twice.json()["detail"].as_str().unwrap().contains("`source`"));
     let wrong = site.get("events?q=source:stripe+stat:dead").await;
-    wrong.is_problem(400, "invalid_parameter");
+    wrong.assert_problem(400, "invalid_parameter");
     assert!(wrong.json()["detail"].as_str().unwrap().contains("character 15"));
     for cursor in [
         "1",
@@ -50,7 +50,7 @@ async fn a_query_that_says_a_key_twice_or_makes_no_sense_is_refused_with_the_pla
         "0000000000000001.1.1",
     ] {
         let path = format!("events?cursor={cursor}");
-        site.get(&path).await.is_problem(400, "invalid_parameter");
+        site.get(&path).await.assert_problem(400, "invalid_parameter");
     }
     let far = site
         .get("events?cursor=0000000000000001.18446744073709551615")
@@ -163,7 +163,7 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
     );
     site.delete("searches/dead%20today")
         .await
-        .is_problem(404, "saved_search_not_found");
+        .assert_problem(404, "saved_search_not_found");
     let audit = site.get("audit").await.ok();
     let actions: Vec<_> = audit["audit"]
         .as_array()
@@ -185,11 +185,11 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
         let refused = site
             .put(&format!("searches/{name}"), json!({ "query": query }))
             .await;
-        refused.is_problem(400, "invalid_parameter");
+        refused.assert_problem(400, "invalid_parameter");
     }
     site.put("searches/x", "{}")
         .await
-        .is_problem(400, "malformed_body");
+        .assert_problem(400, "malformed_body");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -236,7 +236,7 @@ async fn completion_knows_the_names_of_this_service_and_says_what_is_wrong() {
     let long = "x".repeat(2_049);
     site.get(&format!("query/complete?q={long}"))
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -254,7 +254,7 @@ async fn stats_look_back_as_far_as_they_are_asked_to() {
     }
     site.get("stats?range=1y")
         .await
-        .is_problem(400, "invalid_parameter");
+        .assert_problem(400, "invalid_parameter");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,6 +272,6 @@ async fn a_live_tail_refuses_terms_that_nobody_knows_when_an_event_arrives() {
         "nonsense:1",
     ] {
         let refused = site.get(&format!("events/stream?q={q}")).await;
-        refused.is_problem(400, "invalid_parameter");
+        refused.assert_problem(400, "invalid_parameter");
     }
 }

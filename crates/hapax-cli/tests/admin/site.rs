@@ -1,6 +1,5 @@
 //! The fixture of every test: a service without ingest, on its own file and ports.
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,16 +18,12 @@ use hapax_engine::{
 };
 use hapax_store_sqlite::{Options, SqliteStore};
 use hapax_telemetry::{Metrics, Tracer, Watch};
+use hapax_testkit::{Connection, HttpResponse, PATIENCE, eventually};
+use http::Request;
+use http_body_util::Full;
 use parking_lot::Mutex;
-use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Instant, sleep};
+use tokio::net::TcpListener;
 
-/// Longest time that a test waits for something.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How often to check a condition.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The token of sites that have one.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -151,15 +146,7 @@ impl Site {
             readiness.clone(),
             clock.now(),
         );
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move {
-            axum::serve(
-                listener,
-                admin::router(state.clone(), hapax_dashboard::router(&state)),
-            )
-            .await
-        });
+        let address = serve(state).await;
         Self {
             engine,
             address,
@@ -189,16 +176,7 @@ impl Site {
             self.readiness.clone(),
             clock.now(),
         );
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move {
-            axum::serve(
-                listener,
-                admin::router(state.clone(), hapax_dashboard::router(&state)),
-            )
-            .await
-        });
-        address
+        serve(state).await
     }
 
     pub(crate) fn mood(&self, mood: Mood) {
@@ -234,6 +212,11 @@ impl Site {
         self.engine.accept(vec![incoming]).await.unwrap().remove(0)
     }
 
+    /// Accepts one event without destinations, from `payments`.
+    pub(crate) async fn accept_quietly(&self, event_id: String) {
+        self.accept_as("payments", &event_id, "{}").await;
+    }
+
     /// Accepts one event and waits until it has this status.
     pub(crate) async fn accept_until(&self, event_id: &str, status: &str) -> EventId {
         let id = self.accept(event_id).await.id();
@@ -251,34 +234,27 @@ impl Site {
     }
 
     /// Polls until `look` finds something; on timeout, the panic names what was missing.
-    pub(crate) async fn eventually<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(seen) = look().await {
-                return seen;
-            }
-            assert!(Instant::now() < deadline, "it never came true: {what}");
-            sleep(LOOK_EVERY).await;
-        }
+    pub(crate) async fn eventually<T>(&self, what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+        eventually(what, PATIENCE, look).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Response {
+    pub(crate) async fn get(&self, path: &str) -> HttpResponse {
         self.api("GET", path, "").await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: impl ToString) -> Response {
+    pub(crate) async fn post(&self, path: &str, body: impl ToString) -> HttpResponse {
         self.api("POST", path, &body.to_string()).await
     }
 
-    pub(crate) async fn put(&self, path: &str, body: impl ToString) -> Response {
+    pub(crate) async fn put(&self, path: &str, body: impl ToString) -> HttpResponse {
         self.api("PUT", path, &body.to_string()).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Response {
+    pub(crate) async fn delete(&self, path: &str) -> HttpResponse {
         self.api("DELETE", path, "").await
     }
 
-    async fn api(&self, method: &str, path: &str, body: &str) -> Response {
+    async fn api(&self, method: &str, path: &str, body: &str) -> HttpResponse {
         let authorization = self.token.map(|token| format!("Bearer {token}"));
         let headers: Vec<_> = authorization
             .iter()
@@ -295,7 +271,7 @@ impl Site {
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> Response {
+    ) -> HttpResponse {
         Self::send_to(self.address, method, path, headers, body).await
     }
 
@@ -306,89 +282,25 @@ impl Site {
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> Response {
-        let mut request = format!(
-            "{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n",
-            body.len()
-        );
+    ) -> HttpResponse {
+        let mut request = Request::builder().method(method).uri(path);
         if !headers.iter().any(|(name, _)| *name == "host") {
-            write!(request, "host: {address}\r\n").unwrap();
+            request = request.header("host", address.to_string());
         }
         for (name, value) in headers {
-            write!(request, "{name}: {value}\r\n").unwrap();
+            request = request.header(*name, *value);
         }
-        request.push_str("\r\n");
-        request.push_str(body);
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap();
-        Response::parse(&answer)
+        let body = Full::new(Bytes::copy_from_slice(body.as_bytes()));
+        let request = request.body(body).unwrap();
+        Connection::to(address).send(request).await.unwrap()
     }
 }
 
-/// An answer, read to its end.
-#[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    head: String,
-    pub(crate) body: Vec<u8>,
-}
-
-impl Response {
-    fn parse(bytes: &[u8]) -> Self {
-        let end = bytes
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n")
-            .expect("an answer has a head");
-        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Self {
-            status,
-            head: head.to_ascii_lowercase(),
-            body: bytes[end + 4..].to_vec(),
-        }
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.head
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
-    /// The document of a successful answer.
-    #[track_caller]
-    pub(crate) fn ok(&self) -> Value {
-        assert!(
-            (200..300).contains(&self.status),
-            "{} {}",
-            self.head,
-            String::from_utf8_lossy(&self.body)
-        );
-        self.json()
-    }
-
-    /// Asserts that the answer is a problem with this status and code.
-    #[track_caller]
-    pub(crate) fn is_problem(&self, status: u16, code: &str) {
-        assert_eq!(
-            (self.status, self.json()["code"].as_str()),
-            (status, Some(code)),
-            "{}",
-            self.json()
-        );
-        assert_eq!(self.header("content-type"), Some("application/problem+json"));
-        assert!(!self.json()["detail"].as_str().unwrap().is_empty());
-    }
-}
-
-impl Site {
-    /// Accepts one event without destinations, from `payments`.
-    pub(crate) async fn accept_quietly(&self, event_id: String) {
-        self.accept_as("payments", &event_id, "{}").await;
-    }
+/// Serves the admin port of one replica, and returns its address.
+async fn serve(state: AdminState) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = admin::router(state.clone(), hapax_dashboard::router(&state));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
 }

@@ -9,7 +9,6 @@ use hapax_core::{Clock, SourceName};
 use hapax_engine::Transport;
 
 use super::BatchHeaders;
-use super::http::SIGNING_PROVIDER;
 use hapax_config::Destination;
 use hapax_outbound::client::Client;
 use hapax_telemetry::traces::SpanTarget;
@@ -56,8 +55,8 @@ pub enum SetupError {
         /// The reason; it never quotes a secret.
         why: String,
     },
-    #[error("the catalogue has no `{SIGNING_PROVIDER}`, which signs outgoing requests")]
-    NoScheme,
+    #[error("the catalogue has no `{0}`, which signs outgoing requests")]
+    NoScheme(&'static str),
 }
 
 /// Why deliveries would fail.

@@ -32,7 +32,6 @@ use hapax_outbound::guard::Blocked;
 use hapax_outbound::words;
 use hapax_telemetry::traces::SpanTarget;
 use hapax_telemetry::traces::context::Propagation;
-pub(super) use sign::SIGNING_PROVIDER;
 pub use sign::signer;
 
 #[async_trait]

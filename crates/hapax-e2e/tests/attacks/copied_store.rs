@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use bytes::Bytes;
 use hapax_core::BodyHash;
 use hapax_test_postgres::Server as Postgres;
 use hapax_test_redis::{Server as Redis, fresh_prefix};
@@ -100,7 +99,7 @@ async fn a_store_that_was_in_plain_shows_nothing_once_its_rows_are_encrypted() {
 }
 
 async fn answering() -> Sink {
-    Sink::that(|_| Reply::Body(400, Bytes::from(format!("no customer {MARK}")))).await
+    Sink::that(|_| Reply::body(400, format!("no customer {MARK}"))).await
 }
 
 fn setup(sink: &Sink) -> Setup {

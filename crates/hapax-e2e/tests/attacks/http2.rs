@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::report;
-use hapax_testkit::authority::Authority;
+use hapax_testkit::certificate::Authority;
 use hapax_testkit::curl::Curl;
 use hapax_testkit::frames::{self, CONTINUATION, DATA, END_HEADERS, Frames, HEADERS, RST_STREAM, head};
 use hapax_testkit::{Sender, Service, Setup, within};

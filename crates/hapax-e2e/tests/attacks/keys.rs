@@ -35,7 +35,7 @@ async fn key_server(sns: &SecretPair) -> Sink {
     let certificate = Bytes::from(certificate_of("sns.amazonaws.com", &sns.verifying));
     Sink::that(move |asked| {
         if asked.path.starts_with("/sns.") {
-            Reply::Body(200, certificate.clone())
+            Reply::body(200, certificate.clone())
         } else {
             Reply::Hang
         }

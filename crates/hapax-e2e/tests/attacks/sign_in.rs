@@ -11,7 +11,6 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -98,7 +97,7 @@ impl Site {
                 "/userinfo" => forged.user_info,
                 _ => return Reply::Status(404),
             };
-            Reply::Body(200, Bytes::from(document.to_string()))
+            Reply::body(200, document.to_string())
         });
         let sink = Sink::start().await;
         let setup = Setup::stripe_to(&sink).server(&format!("admin_token = \"{TOKEN}\""));
@@ -131,20 +130,14 @@ impl Site {
     }
 
     /// Begins a sign-in; returns the parameters of the request to the provider.
-    async fn begin(&self, visitor: &mut Visitor) -> BTreeMap<String, String> {
+    async fn begin(&self, visitor: &Visitor) -> BTreeMap<String, String> {
         let answer = visitor.page("/login/oidc").await;
         let (_, query) = answer.header("location").unwrap().split_once('?').unwrap();
         form_urlencoded::parse(query.as_bytes()).into_owned().collect()
     }
 
     /// Returns with a code, for which the provider issues this token.
-    async fn come_back(
-        &self,
-        visitor: &mut Visitor,
-        state: &str,
-        sender: &str,
-        forged: Forged,
-    ) -> HttpResponse {
+    async fn come_back(&self, visitor: &Visitor, state: &str, sender: &str, forged: Forged) -> HttpResponse {
         *self.next.lock() = forged;
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs([("code", "any"), ("state", state), ("iss", sender)])
@@ -154,12 +147,11 @@ impl Site {
 
     /// Whether a sign-in with this ID token opens a session.
     async fn opens(&self, forge: &dyn Fn(&Self, Value) -> Forged) -> bool {
-        let mut visitor = self.visitor();
-        let asked = self.begin(&mut visitor).await;
+        let visitor = self.visitor();
+        let asked = self.begin(&visitor).await;
         let forged = forge(self, self.claims(&asked["nonce"]));
         let issuer = issuer(&self.provider);
-        self.come_back(&mut visitor, &asked["state"], &issuer, forged)
-            .await;
+        self.come_back(&visitor, &asked["state"], &issuer, forged).await;
         visitor.page("/events").await.status == 200
     }
 }
@@ -193,6 +185,12 @@ fn changed(change: impl Fn(Value) -> Value + 'static) -> Forge {
 }
 
 fn forgeries() -> Vec<(&'static str, Forge)> {
+    let mut forgeries = forged_signatures();
+    forgeries.extend(wrong_claims());
+    forgeries
+}
+
+fn forged_signatures() -> Vec<(&'static str, Forge)> {
     let stranger = Signer::new("genuine");
     let unknown = Signer::new("unknown");
     vec![
@@ -239,6 +237,11 @@ fn forgeries() -> Vec<(&'static str, Forge)> {
                 )
             }),
         ),
+    ]
+}
+
+fn wrong_claims() -> Vec<(&'static str, Forge)> {
+    vec![
         (
             "another issuer",
             changed(|claims| with(claims, "iss", json!("https://evil.example"))),
@@ -342,12 +345,12 @@ async fn no_sign_in_that_proves_nothing_opens_a_session() {
 async fn stolen(site: &Site) -> Vec<(&'static str, bool)> {
     let issuer = issuer(&site.provider);
     let mut tried = Vec::new();
-    let (mut attacker, mut victim, mut bare) = (site.visitor(), site.visitor(), site.visitor());
-    let asked = site.begin(&mut attacker).await;
-    let other = site.begin(&mut victim).await;
+    let (attacker, victim, bare) = (site.visitor(), site.visitor(), site.visitor());
+    let asked = site.begin(&attacker).await;
+    let other = site.begin(&victim).await;
     let genuine = |nonce: &str| token(site.signer.sign(&site.signer.header(), &site.claims(nonce)));
     // A link to the attacker's sign-in, sent to someone who is signing in, and to someone who is not.
-    for (name, visitor) in [("another browser", &mut victim), ("no browser", &mut bare)] {
+    for (name, visitor) in [("another browser", &victim), ("no browser", &bare)] {
         let answer = site
             .come_back(visitor, &asked["state"], &issuer, genuine(&asked["nonce"]))
             .await;
@@ -356,7 +359,7 @@ async fn stolen(site: &Site) -> Vec<(&'static str, bool)> {
     }
     let answer = site
         .come_back(
-            &mut victim,
+            &victim,
             &other["state"],
             "https://evil.example",
             genuine(&other["nonce"]),
@@ -368,7 +371,7 @@ async fn stolen(site: &Site) -> Vec<(&'static str, bool)> {
         victim.page("/events").await.status == 200,
     ));
     // The attacker's ID token for the victim's own sign-in.
-    site.come_back(&mut victim, &other["state"], &issuer, genuine(&asked["nonce"]))
+    site.come_back(&victim, &other["state"], &issuer, genuine(&asked["nonce"]))
         .await;
     tried.push((
         "the token of another sign-in",
@@ -389,7 +392,7 @@ async fn log_out(site: &Site, token: &str) -> u16 {
 
 /// Logouts that the provider did not send, and whether each ended the session.
 async fn logouts(site: &Site) -> Vec<(&'static str, bool)> {
-    let mut visitor = signed_in(site).await;
+    let visitor = signed_in(site).await;
     let header = site.signer.header();
     let claims = logout_claims(site);
     let stranger = Signer::new("genuine");
@@ -439,20 +442,20 @@ async fn logouts(site: &Site) -> Vec<(&'static str, bool)> {
 }
 
 async fn signed_in(site: &Site) -> Visitor {
-    let mut visitor = site.visitor();
-    let asked = site.begin(&mut visitor).await;
+    let visitor = site.visitor();
+    let asked = site.begin(&visitor).await;
     let genuine = token(
         site.signer
             .sign(&site.signer.header(), &site.claims(&asked["nonce"])),
     );
-    site.come_back(&mut visitor, &asked["state"], &issuer(&site.provider), genuine)
+    site.come_back(&visitor, &asked["state"], &issuer(&site.provider), genuine)
         .await;
     visitor
 }
 
 /// A logout of the whole user: some providers name no session.
 async fn is_over_after_a_genuine_logout(site: &Site) -> bool {
-    let mut visitor = signed_in(site).await;
+    let visitor = signed_in(site).await;
     assert_eq!(visitor.page("/events").await.status, 200);
     let token = site
         .signer

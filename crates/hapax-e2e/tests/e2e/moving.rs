@@ -11,7 +11,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use hapax_testkit::{
-    Copies, Delivery, Received, Reply, Sender, Service, Setup, Sink, command_in, deliver_all, eventually, run,
+    Copies, Delivery, Outcome, Received, Reply, Sender, Service, Setup, Sink, command_in, deliver_all,
+    eventually, run,
 };
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -147,16 +148,7 @@ async fn a_killed_copy_goes_on_and_postgres_takes_over_without_losing_or_doublin
         "{refused:#?}"
     );
 
-    let arguments = [
-        "store",
-        "migrate",
-        "--from",
-        "sqlite:hapax.db",
-        "--to",
-        &url,
-        "--json",
-    ];
-    let copied = run(setup.path(), &arguments).await.json();
+    let copied = migrate(&setup, &url).await.json();
     assert_eq!(
         (&copied["resumed"], &copied["verified"]),
         (&true.into(), &true.into()),
@@ -170,7 +162,7 @@ async fn a_killed_copy_goes_on_and_postgres_takes_over_without_losing_or_doublin
     );
     assert_eq!(copied["counts"]["conflicts"], 1, "{copied}");
     what_people_look_at_came_along(&database).await;
-    let again = run(setup.path(), &arguments).await;
+    let again = migrate(&setup, &url).await;
     assert!(again.assert_code(1).stderr.contains("not empty"), "{again:#?}");
 
     serve_on(&world, setup).await;
@@ -181,21 +173,19 @@ async fn redis_takes_over_from_a_file_without_losing_or_doubling_and_goes_back_t
     let world = World::new().await;
     let url = Redis::shared().unwrap().url_with_prefix(&fresh_prefix());
     let setup = world.filled().await;
-    let arguments = [
-        "store",
-        "migrate",
-        "--from",
-        "sqlite:hapax.db",
-        "--to",
-        &url,
-        "--json",
-    ];
-    let copied = run(setup.path(), &arguments).await.json();
+    let copied = migrate(&setup, &url).await.json();
     assert_eq!(copied["verified"], true, "{copied}");
     assert_eq!(copied["counts"]["identities"], world.all().len(), "{copied}");
-    let again = run(setup.path(), &arguments).await;
+    let again = migrate(&setup, &url).await;
     assert!(again.assert_code(1).stderr.contains("not empty"), "{again:#?}");
     serve_on(&world, setup.database(&url)).await;
+}
+
+/// Copies the file's store to this one.
+async fn migrate(setup: &Setup, to: &str) -> Outcome {
+    let file = "sqlite:hapax.db";
+    let arguments = ["store", "migrate", "--from", file, "--to", to, "--json"];
+    run(setup.path(), &arguments).await
 }
 
 /// The saved search, the traffic and the search index were migrated.

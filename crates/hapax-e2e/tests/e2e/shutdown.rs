@@ -31,14 +31,7 @@ async fn sigterm_lets_a_running_delivery_end_and_exits_0() {
 async fn a_delivery_that_does_not_end_is_given_back_and_made_again_with_the_same_key() {
     let gate = Gate::closed();
     let behind = gate.clone();
-    let sink = Sink::that(move |request| {
-        if request.nth == 1 {
-            Reply::Behind(behind.clone(), 200)
-        } else {
-            Reply::Status(200)
-        }
-    })
-    .await;
+    let sink = Sink::that_first(move || Reply::Behind(behind.clone(), 200)).await;
     let mut service = Setup::stripe_to_with(&sink, "timeout = \"50s\"").start().await;
     let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     sink.until_received(1, LIMIT).await;
@@ -59,14 +52,7 @@ async fn a_delivery_that_does_not_end_is_given_back_and_made_again_with_the_same
 
 #[tokio::test]
 async fn a_second_sigterm_ends_it_at_once_and_loses_nothing() {
-    let sink = Sink::that(|request| {
-        if request.nth == 1 {
-            Reply::Hang
-        } else {
-            Reply::Status(200)
-        }
-    })
-    .await;
+    let sink = Sink::that_first(|| Reply::Hang).await;
     let mut service = Setup::stripe_to_with(&sink, "timeout = \"4s\"\nlease = \"5s\"")
         .start()
         .await;

@@ -2,12 +2,11 @@
 //!
 //! Browsers know one name for both; the tests act as the load balancer that chooses the replica.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use hapax_test_postgres::{Database, Server};
 
+use hapax_testkit::certificate::Authority;
 use hapax_testkit::{ClaimsIn, IdentityProvider, Sender, Service, Setup, Sink, Visitor, eventually};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -97,7 +96,9 @@ async fn who_signs_in_at_one_replica_acts_at_the_other_and_signs_out_at_both() {
     let page = ada.page("/events?q=evt_1").await.text();
     assert!(says(&page, &["oidc:ada", "admin", "evt_1"]), "{page}");
 
-    let paused = ada.form("/destinations/app/pause", &[("reason", "a test")]).await;
+    let paused = ada
+        .form("/events", "/destinations/app/pause", &[("reason", "a test")])
+        .await;
     assert_eq!(paused.status, 303, "{}", paused.text());
     let audit = ada.page("/audit").await.text();
     assert!(says(&audit, &["oidc:ada", "ada@example.com"]), "{audit}");
@@ -106,10 +107,16 @@ async fn who_signs_in_at_one_replica_acts_at_the_other_and_signs_out_at_both() {
     again.sign_in("ada", "%2F").await;
     bob.sign_in("bob", "%2F").await;
     ada.replica = second;
-    assert_eq!(ada.form("/logout", &[]).await.status, 303);
+    assert_eq!(ada.form("/events", "/logout", &[]).await.status, 303);
     assert_eq!(site.seen_by_both(&mut ada).await, [303, 303]);
     assert_eq!(site.seen_by_both(&mut again).await, [200, 200]);
-    assert_eq!(again.form("/logout", &[("everywhere", "yes")]).await.status, 303);
+    assert_eq!(
+        again
+            .form("/events", "/logout", &[("everywhere", "yes")])
+            .await
+            .status,
+        303
+    );
     ada.sign_in("ada", "%2F").await;
     assert_eq!(site.seen_by_both(&mut again).await, [303, 303]);
     assert_eq!(
@@ -123,11 +130,16 @@ async fn who_signs_in_at_one_replica_acts_at_the_other_and_signs_out_at_both() {
 async fn who_signs_out_everywhere_ends_their_sessions_in_other_browsers() {
     let site = Site::start(ClaimsIn::IdToken, "").await;
     site.deliver().await;
-    let (mut one, mut other) = (site.visitor(), site.visitor());
-    for visitor in [&mut one, &mut other] {
+    let (one, mut other) = (site.visitor(), site.visitor());
+    for visitor in [&one, &other] {
         assert_eq!(visitor.sign_in("ada", "%2Fevents").await.status, 200);
     }
-    assert_eq!(one.form("/logout", &[("everywhere", "yes")]).await.status, 303);
+    assert_eq!(
+        one.form("/events", "/logout", &[("everywhere", "yes")])
+            .await
+            .status,
+        303
+    );
     assert_eq!(site.seen_by_both(&mut other).await, [303, 303]);
 }
 
@@ -163,10 +175,10 @@ async fn whom_the_provider_signs_out_is_out_on_every_replica() {
 async fn a_role_and_the_sources_come_from_claims_and_whoever_has_neither_is_told_why() {
     let site = Site::start(ClaimsIn::UserInfo, "sources_claim = \"hapax_sources\"\n").await;
     site.deliver().await;
-    let mut bob = site.visitor();
+    let bob = site.visitor();
     let page = bob.sign_in("bob", "%2Fsources").await.text();
     assert!(says(&page, &["stripe"]) && !says(&page, &["github"]), "{page}");
-    let refused = bob.form("/destinations/app/pause", &[]).await;
+    let refused = bob.form("/events", "/destinations/app/pause", &[]).await;
     assert_eq!(refused.status, 403);
     assert!(says(&refused.text(), &["role_too_low"]));
 
@@ -209,7 +221,7 @@ async fn a_provider_that_is_down_delays_no_start_and_tokens_still_work() {
 async fn other_roles_in_the_settings_end_the_sessions_that_the_old_ones_gave() {
     let mut site = Site::start(ClaimsIn::IdToken, "").await;
     site.deliver().await;
-    let mut ada = site.visitor();
+    let ada = site.visitor();
     assert_eq!(ada.sign_in("ada", "%2Fevents").await.status, 200);
     let tables = site.replicas[0].setup.tables();
     let changed = tables.replace("platform = \"admin\"", "platform = \"read\"");
@@ -225,19 +237,10 @@ async fn other_roles_in_the_settings_end_the_sessions_that_the_old_ones_gave() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_private_authority_is_believed_where_the_settings_name_it() {
     let folder = tempfile::tempdir().unwrap();
-    let authority = certify(
-        folder.path(),
-        "authority",
-        "basicConstraints=critical,CA:TRUE",
-        None,
-    );
-    let cert = certify(
-        folder.path(),
-        "provider",
-        "subjectAltName=IP:127.0.0.1",
-        Some(&authority),
-    );
-    for (ca, status) in [(None, 503), (Some(&authority), 303)] {
+    let authority = Authority::new();
+    authority.certify(folder.path(), "provider");
+    let cert = folder.path().join("provider.crt");
+    for (ca, status) in [(None, 503), (Some(authority.path()), 303)] {
         let sink = Sink::start().await;
         let setup = Setup::stripe_to(&sink).server(&format!("admin_token = \"{TOKEN}\""));
         let provider = IdentityProvider::new(DASHBOARD, setup.admin, ClaimsIn::IdToken);
@@ -247,45 +250,8 @@ async fn a_private_authority_is_believed_where_the_settings_name_it() {
         let table = provider.table() + &line.unwrap_or_default();
         let service = setup.table(&table).start().await;
         service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
-        let mut visitor = Visitor::new(DASHBOARD, service.setup.admin);
+        let visitor = Visitor::new(DASHBOARD, service.setup.admin);
         let answer = visitor.page("/login/oidc").await;
         assert_eq!(answer.status, status, "{}", answer.text());
     }
-}
-
-/// Creates a certificate with its key next to it, signed by an authority or self-signed.
-fn certify(folder: &Path, name: &str, extension: &str, authority: Option<&PathBuf>) -> PathBuf {
-    let cert = folder.join(name).with_extension("crt");
-    let subject = format!("/CN={name}");
-    let mut openssl = Command::new("openssl");
-    openssl.args([
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-days",
-        "2",
-    ]);
-    // The system's settings would turn every certificate into one of an authority.
-    openssl.args(["-config", "/dev/null", "-subj", &subject, "-addext", extension]);
-    openssl
-        .arg("-keyout")
-        .arg(cert.with_extension("key"))
-        .arg("-out")
-        .arg(&cert);
-    if let Some(authority) = authority {
-        openssl
-            .arg("-CA")
-            .arg(authority)
-            .arg("-CAkey")
-            .arg(authority.with_extension("key"));
-    }
-    let made = openssl
-        .output()
-        .expect("openssl is missing: `./test tools` installs it");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    cert
 }

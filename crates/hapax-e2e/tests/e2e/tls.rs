@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hapax_testkit::{Service, Setup, eventually};
 
-use hapax_testkit::authority::Authority;
+use hapax_testkit::certificate::Authority;
 use hapax_testkit::curl::Curl;
 
 const LIMIT: Duration = Duration::from_secs(30);

@@ -53,7 +53,7 @@ fn untrustworthy(received: &Received) -> Reply {
         (b'2' | b'3', 1 | 2) => Reply::DropAfterApplying,
         (b'4', 1) => Reply::Slow(TOO_SLOW, 200),
         (b'5', 1) => Reply::Hang,
-        (b'6' | b'7', 1) => Reply::With(503, &[("retry-after", "0")]),
+        (b'6' | b'7', 1) => Reply::with(503, &[("retry-after", "0")]),
         (b'8', 1) => Reply::Status(500),
         _ => Reply::Status(200),
     }

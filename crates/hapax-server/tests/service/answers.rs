@@ -2,9 +2,9 @@
 
 use hapax_ingest as ingest;
 use hapax_server::Tuning;
+use hapax_testkit::Wire;
 
 use super::site::{OTHER_SECRET, SECRET, Site, now, stripe_headers, stripe_headers_with};
-use super::wire::{Wire, request};
 
 const BODY: &[u8] = br#"{"id":"evt_1","type":"invoice.paid"}"#;
 
@@ -13,7 +13,7 @@ async fn the_first_is_accepted_and_the_second_is_its_duplicate() {
     let site = Site::start("").await;
     let first = site.stripe("evt_1").await;
     assert_eq!(first.status, 200);
-    assert_eq!(first.header("content-type").as_deref(), Some("application/json"));
+    assert_eq!(first.header("content-type"), Some("application/json"));
     assert_eq!(first.json()["status"], "accepted");
     assert_eq!(first.json()["event_id"], "evt_1");
     let second = site.stripe("evt_1").await;
@@ -61,7 +61,7 @@ async fn what_is_not_proven_is_401_with_the_reason() {
         for _ in 0..2 {
             site.post("/in/stripe", &headers, BODY)
                 .await
-                .is_problem(401, code);
+                .assert_problem(401, code);
         }
     }
     // None of these claimed the id.
@@ -74,11 +74,11 @@ async fn an_unknown_source_and_an_unknown_path_are_404() {
     for _ in 0..2 {
         site.post("/in/strip", &stripe_headers(BODY), BODY)
             .await
-            .is_problem(404, "unknown_source");
+            .assert_problem(404, "unknown_source");
         site.post("/in/", &[], BODY)
             .await
-            .is_problem(404, "unknown_source");
-        site.post("/", &[], BODY).await.is_problem(404, "not_found");
+            .assert_problem(404, "unknown_source");
+        site.post("/", &[], BODY).await.assert_problem(404, "not_found");
     }
 }
 
@@ -88,10 +88,9 @@ async fn another_method_is_405_and_says_which_is_right() {
     for method in ["GET", "OPTIONS", "PUT", "DELETE", "BREW"] {
         let mut wire = Wire::open(site.server.ingest_address()).await;
         for _ in 0..2 {
-            wire.say(&request(method, "/in/stripe", &[], b"")).await;
-            let reply = wire.hear().await;
-            reply.is_problem(405, "method_not_allowed");
-            assert_eq!(reply.header("allow").as_deref(), Some("POST"));
+            let reply = wire.ask(method, "/in/stripe", &[], b"").await;
+            reply.assert_problem(405, "method_not_allowed");
+            assert_eq!(reply.header("allow"), Some("POST"));
         }
     }
 }
@@ -103,14 +102,14 @@ async fn a_body_over_the_limit_is_413_announced_or_not() {
     for _ in 0..2 {
         site.post("/in/stripe", &stripe_headers(&large), &large)
             .await
-            .is_problem(413, "body_too_large");
+            .assert_problem(413, "body_too_large");
         let mut wire = Wire::open(site.server.ingest_address()).await;
         wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n")
             .await;
         wire.say(b"transfer-encoding: chunked\r\n\r\n10001\r\n").await;
         wire.say(&large).await;
         wire.say(b"\r\n0\r\n\r\n").await;
-        wire.hear().await.is_problem(413, "body_too_large");
+        wire.hear().await.assert_problem(413, "body_too_large");
     }
 }
 
@@ -122,7 +121,7 @@ async fn over_the_rate_is_429_with_a_wait() {
     assert_eq!(site.post("/in/slow", &headers, BODY).await.status, 200);
     for _ in 0..2 {
         let reply = site.post("/in/slow", &headers, BODY).await;
-        reply.is_problem(429, "rate_limited");
+        reply.assert_problem(429, "rate_limited");
         let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=3600).contains(&wait));
     }
@@ -144,8 +143,8 @@ async fn more_bytes_in_flight_than_there_is_room_for_is_503_with_a_wait() {
     .await;
     for _ in 0..2 {
         let reply = site.stripe("evt_1").await;
-        reply.is_problem(503, "overloaded");
-        assert_eq!(reply.header("retry-after").as_deref(), Some("1"));
+        reply.assert_problem(503, "overloaded");
+        assert_eq!(reply.header("retry-after"), Some("1"));
     }
 }
 
@@ -155,7 +154,7 @@ async fn an_engine_that_stops_answers_503_and_never_2xx() {
     site.server.engine().shutdown(std::time::Duration::ZERO).await;
     for _ in 0..2 {
         let reply = site.stripe("evt_1").await;
-        reply.is_problem(503, "shutting_down");
+        reply.assert_problem(503, "shutting_down");
         assert!(reply.header("retry-after").is_some());
     }
 }
@@ -167,11 +166,8 @@ async fn what_was_answered_is_counted() {
     site.stripe("evt_1").await;
     site.post("/in/stripe", &[], BODY).await;
     site.post("/in/nobody", &[], BODY).await;
-    let reply = {
-        let mut wire = Wire::open(site.server.admin_address()).await;
-        wire.say(&request("GET", "/metrics", &[], b"")).await;
-        wire.hear().await
-    };
+    let mut wire = Wire::open(site.server.admin_address()).await;
+    let reply = wire.ask("GET", "/metrics", &[], b"").await;
     for line in [
         "hapax_received_total{source=\"stripe\",result=\"accepted\"} 1",
         "hapax_received_total{source=\"stripe\",result=\"duplicate\"} 1",
@@ -183,9 +179,9 @@ async fn what_was_answered_is_counted() {
         "hapax_ledger_entries{source=\"stripe\"} 1",
     ] {
         assert!(
-            reply.body.lines().any(|found| found == line),
+            reply.text().lines().any(|found| found == line),
             "{line} in\n{}",
-            reply.body
+            reply.text()
         );
     }
 }

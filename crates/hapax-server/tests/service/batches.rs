@@ -1,9 +1,9 @@
 //! Requests that carry several events, and responses that a provider insists on. Every batch is delivered twice.
 
+use hapax_testkit::{HttpResponse, Sink, wire};
 use serde_json::Value;
 
 use super::site::{SECRET, Site, admin, signed};
-use super::wire::{self, Reply, Sink};
 
 fn events(items: &[&str]) -> Vec<u8> {
     format!("{{\"events\":[{}]}}", items.join(",")).into_bytes()
@@ -24,12 +24,12 @@ async fn site(sink: &Sink) -> Site {
     Site::start(&more).await
 }
 
-async fn deliver(site: &Site, body: &[u8]) -> Reply {
+async fn deliver(site: &Site, body: &[u8]) -> HttpResponse {
     site.post("/in/gocardless", &signed("gocardless", SECRET, body), body)
         .await
 }
 
-fn counts(reply: &Reply) -> [Value; 3] {
+fn counts(reply: &HttpResponse) -> [Value; 3] {
     let json = reply.json();
     ["accepted", "duplicate", "conflict"].map(|name| json[name].clone())
 }
@@ -82,7 +82,7 @@ async fn an_item_without_an_id_is_kept_aside_until_an_operator_sends_it_somewher
     assert_eq!(first.json()["events"][1]["id"], id.as_str());
     let metrics = admin(&site.server, "GET", "/metrics", "").await;
     let counted = "hapax_received_total{source=\"gocardless\",result=\"quarantined\"} 1";
-    assert!(metrics.body.contains(counted), "{}", metrics.body);
+    assert!(metrics.text().contains(counted), "{}", metrics.text());
 
     let released = admin(
         &site.server,
@@ -91,7 +91,7 @@ async fn an_item_without_an_id_is_kept_aside_until_an_operator_sends_it_somewher
         r#"{"to":"app"}"#,
     )
     .await;
-    assert_eq!(released.status, 200, "{}", released.body);
+    assert_eq!(released.status, 200, "{}", released.text());
     assert_eq!(&sink.next().await.body[..], WITHOUT_ID.as_bytes());
     site.server.stop().await;
     assert!(sink.rest().is_empty());
@@ -117,10 +117,10 @@ async fn a_sender_that_wants_empty_answers_gets_them() {
     let event = br#"{"events":[{"tenantId":"t","resourceId":"r","eventType":"UPDATE","eventCategory":"CONTACT","eventDateUtc":"2026-01-01T00:00:00"}]}"#;
     for body in [intent.as_slice(), event, event] {
         let good = site.post("/in/xero", &signed("xero", SECRET, body), body).await;
-        assert_eq!((good.status, good.body.as_str()), (200, ""));
+        assert_eq!((good.status, good.text().as_str()), (200, ""));
         let bad = site.post("/in/xero", &signed("xero", "wrong", body), body).await;
-        assert_eq!((bad.status, bad.body.as_str()), (401, ""));
+        assert_eq!((bad.status, bad.text().as_str()), (401, ""));
     }
     let reply = wire::post(site.server.ingest_address(), "/in/xero", &[], intent).await;
-    assert_eq!((reply.status, reply.body.as_str()), (401, ""));
+    assert_eq!((reply.status, reply.text().as_str()), (401, ""));
 }

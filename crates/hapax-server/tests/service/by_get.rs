@@ -4,18 +4,17 @@ use std::path::Path;
 
 use hapax_config::{self as config, Environment};
 use hapax_server::{Server, Tuning};
+use hapax_testkit::{HttpResponse, Sink, Wire};
 use hapax_verify::sign::{Delivery, ProviderSigner};
 use hapax_verify::{Options, catalogue};
 
 use super::site::{SECRET, Site, now, stripe_headers};
-use super::wire::{Reply, Sink, Wire, request};
 
 const FORM: &str = "MessageSid=SM00000000000000000000000000000abc&MessageStatus=delivered";
 
-async fn get(server: &Server, path: &str, headers: &[(String, String)]) -> Reply {
+async fn get(server: &Server, path: &str, headers: &[(String, String)]) -> HttpResponse {
     let mut wire = Wire::open(server.ingest_address()).await;
-    wire.say(&request("GET", path, headers, b"")).await;
-    wire.hear().await
+    wire.ask("GET", path, headers, b"").await
 }
 
 async fn twilio(dir: &Path, sink: &Sink) -> Server {
@@ -51,7 +50,7 @@ async fn a_callback_by_get_arrives_once_with_its_query_as_a_form() {
     let path = callback.url.strip_prefix("https://hooks.example.com").unwrap();
     for _ in 0..2 {
         let reply = get(&server, path, &callback.headers).await;
-        assert_eq!((reply.status, reply.body.as_str()), (200, ""), "{reply:?}");
+        assert_eq!((reply.status, reply.text().as_str()), (200, ""), "{reply:?}");
     }
     let seen = sink.next().await;
     assert_eq!(&seen.body[..], FORM.as_bytes());
@@ -74,6 +73,6 @@ async fn a_get_to_any_other_sender_is_no_delivery_whatever_it_carries() {
     for headers in [Vec::new(), stripe_headers(b"")] {
         get(&site.server, "/in/stripe?id=evt_1", &headers)
             .await
-            .is_problem(405, "method_not_allowed");
+            .assert_problem(405, "method_not_allowed");
     }
 }

@@ -11,9 +11,9 @@ use hapax_core::{ErrorClass, Headers, Leased};
 use hapax_delivery::destination::{CommandTarget, Destinations};
 use hapax_engine::{AttemptResult, Reply, Transport};
 use hapax_telemetry::traces::context::{Parent, Propagation};
+use hapax_testkit::PATIENCE;
 
 use super::http_destination::delivery;
-use super::wire::PATIENCE;
 
 async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> AttemptResult {
     let target = CommandTarget {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_server::{Server, Tuning};
+use hapax_testkit::Sink;
 
 use super::site::{INHOUSE, STRIPE, admin, configuration};
-use super::wire::Sink;
 use clock::DayClock;
 use traffic::Traffic;
 

@@ -1,9 +1,9 @@
 //! From a webhook to its destination, through the whole service. Every delivery is made twice and arrives once.
 
+use hapax_testkit::Sink;
 use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 
 use super::site::{SECRET, Site, now, stripe_headers};
-use super::wire::Sink;
 
 const BODY: &[u8] = b"{\"id\":\"evt_1\",  \"type\":\"invoice.paid\", \"note\":\"\xc3\xa9\"}\n";
 

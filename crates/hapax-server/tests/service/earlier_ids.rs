@@ -8,11 +8,12 @@ use hapax_config::Config;
 use hapax_core::Secret;
 use hapax_core::store::ValueSpace;
 use hapax_server::{Server, Tuning};
+use hapax_testkit::Sink;
+use hapax_testkit::wire::post;
 use hapax_verify::{FieldList, IdentityRule, Verifier};
 
 use super::day::clock::DayClock;
 use super::site::{configuration, inhouse_headers};
-use super::wire::{Sink, post};
 
 const DAY: Duration = Duration::from_secs(86_400);
 

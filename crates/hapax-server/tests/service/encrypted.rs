@@ -12,10 +12,10 @@ use tokio::time::timeout;
 use super::certified::Files;
 use super::limits::{SHORT, UNPROVEN, impatient};
 use super::site::{Site, stripe_headers};
-use super::wire::{PATIENCE, Wire};
 use hapax_testkit::frames::{
     CONTINUATION, DATA, END_HEADERS, Frame, Frames, HEADERS, REFUSED_STREAM, RST_STREAM, head,
 };
+use hapax_testkit::{PATIENCE, Wire};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
 const HERE: &str = "127.0.0.1";
@@ -63,17 +63,17 @@ async fn a_slow_head_a_slow_body_and_a_large_head_are_refused_by_tls() {
     for _ in 0..2 {
         let mut slow = wire(&files, &site, HERE).await;
         slow.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\nx-slow").await;
-        slow.hear().await.is_problem(408, "head_timeout");
+        slow.hear().await.assert_problem(408, "head_timeout");
         assert!(slow.hear_out().await.is_empty());
         let mut slow = wire(&files, &site, HERE).await;
         slow.say(format!("{UNPROVEN}content-length: 100\r\n\r\nslow").as_bytes())
             .await;
-        slow.hear().await.is_problem(408, "body_timeout");
+        slow.hear().await.assert_problem(408, "body_timeout");
         let mut unsigned = wire(&files, &site, HERE).await;
         unsigned
             .say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 60000\r\n\r\n")
             .await;
-        unsigned.hear().await.is_problem(401, "signature_missing");
+        unsigned.hear().await.assert_problem(401, "signature_missing");
         let mut large = wire(&files, &site, HERE).await;
         let long = "x".repeat(200 * 1024);
         large

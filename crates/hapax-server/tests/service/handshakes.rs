@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use hapax_server::{Server, Tuning};
+use hapax_testkit::wire::{self, request};
+use hapax_testkit::{HttpResponse, Sink, Wire};
 use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
 use hapax_verify::{Verifier, catalogue};
 
 use super::site::{STRIPE, Site, configuration, now, stripe_headers};
-use super::wire::{self, Reply, Sink, Wire, request};
 
-async fn ask(site: &Site, method: &str, path: &str, headers: &[(String, String)]) -> Reply {
+async fn ask(site: &Site, method: &str, path: &str, headers: &[(String, String)]) -> HttpResponse {
     let mut wire = Wire::open(site.server.ingest_address()).await;
-    wire.say(&request(method, path, headers, b"")).await;
-    wire.hear().await
+    wire.ask(method, path, headers, b"").await
 }
 
 #[tokio::test]
@@ -22,17 +22,17 @@ async fn a_challenge_in_the_query_is_echoed_as_text_without_a_public_url() {
     let site = Site::start(more).await;
     for _ in 0..2 {
         let reply = ask(&site, "GET", "/in/dropbox?challenge=abc%3C123", &[]).await;
-        assert_eq!((reply.status, reply.body.as_str()), (200, "abc<123"));
-        assert_eq!(reply.header("content-type").as_deref(), Some("text/plain"));
-        assert_eq!(reply.header("x-content-type-options").as_deref(), Some("nosniff"));
+        assert_eq!((reply.status, reply.text().as_str()), (200, "abc<123"));
+        assert_eq!(reply.header("content-type"), Some("text/plain"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
     }
     let long = format!("/in/dropbox?challenge={}", "a".repeat(2000));
     ask(&site, "GET", &long, &[])
         .await
-        .is_problem(403, "handshake_refused");
+        .assert_problem(403, "handshake_refused");
     ask(&site, "GET", "/in/dropbox", &[])
         .await
-        .is_problem(405, "method_not_allowed");
+        .assert_problem(405, "method_not_allowed");
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn look(site: &Site, path: &str, mut headers: Vec<(String, String)>) -> St
     headers.push(("connection".to_owned(), "close".to_owned()));
     let mut wire = Wire::open(site.server.ingest_address()).await;
     wire.say(&request("HEAD", path, &headers, b"")).await;
-    let answer = String::from_utf8(wire.hear_out().await).unwrap();
+    let answer = wire.hear_out().await;
     answer.split(' ').nth(1).unwrap().to_owned()
 }
 
@@ -92,11 +92,11 @@ async fn a_subscription_is_confirmed_by_calling_its_url_before_it_is_answered() 
         wire::post(address, "/in/stripe", &delivery.headers, &delivery.body).await
     };
 
-    deliver().await.is_problem(503, "confirmation_failed");
+    deliver().await.assert_problem(503, "confirmation_failed");
     status.store(200, Ordering::Relaxed);
     for _ in 0..2 {
         let reply = deliver().await;
-        assert_eq!((reply.status, reply.body.as_str()), (200, ""), "{reply:?}");
+        assert_eq!((reply.status, reply.text().as_str()), (200, ""), "{reply:?}");
     }
     let called = sns.rest();
     assert_eq!(called.len(), 3);

@@ -16,12 +16,11 @@ use hapax_engine::{AttemptResult, Reply, Transport};
 use hapax_outbound::client::Client;
 use hapax_outbound::lookup::Lookup;
 use hapax_telemetry::traces::context::Propagation;
+use hapax_testkit::Sink;
 use http::Response;
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-
-use super::wire::Sink;
 
 pub(super) fn delivery() -> Leased {
     let identity = Identity::new("stripe", "evt_1");

@@ -1,9 +1,10 @@
 //! Ids that are missing, empty, long, or not text at all. Every delivery is made twice.
 
-use super::site::{INHOUSE, SECRET, Site, admin, inhouse_headers, signed, stripe_headers};
-use super::wire::{Reply, Wire};
+use hapax_testkit::{HttpResponse, Wire};
 
-async fn stripe_body(site: &Site, body: &str) -> Reply {
+use super::site::{INHOUSE, SECRET, Site, admin, inhouse_headers, signed, stripe_headers};
+
+async fn stripe_body(site: &Site, body: &str) -> HttpResponse {
     let first = site
         .post("/in/stripe", &stripe_headers(body.as_bytes()), body.as_bytes())
         .await;
@@ -29,7 +30,9 @@ async fn without_an_id_nothing_is_accepted() {
         r#"{"id":""}"#,
         r#"{"id":"a\u0000b"}"#,
     ] {
-        stripe_body(&site, body).await.is_problem(400, "event_id_missing");
+        stripe_body(&site, body)
+            .await
+            .assert_problem(400, "event_id_missing");
     }
 }
 
@@ -37,7 +40,9 @@ async fn without_an_id_nothing_is_accepted() {
 async fn a_body_that_cannot_be_read_for_its_id_is_malformed() {
     let site = Site::start("").await;
     for body in ["", "{", "payload=1", "{\"id\":\"a\"}x"] {
-        stripe_body(&site, body).await.is_problem(400, "malformed_body");
+        stripe_body(&site, body)
+            .await
+            .assert_problem(400, "malformed_body");
     }
 }
 
@@ -77,7 +82,7 @@ async fn a_header_that_is_no_utf8_is_no_id() {
             .await;
         wire.say(signature.as_bytes()).await;
         wire.say(b"\r\nx").await;
-        wire.hear().await.is_problem(400, "event_id_missing");
+        wire.hear().await.assert_problem(400, "event_id_missing");
     }
 }
 

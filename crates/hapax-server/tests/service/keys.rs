@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 
 use super::day::clock::DayClock;
 use super::site::{SECRET, Site, configuration, now};
-use super::wire::{Reply, Sink};
 use hapax_testkit::certificate::certificate_of;
+use hapax_testkit::{HttpResponse, Sink};
 
 const DELIVERIES: usize = 20;
 
@@ -66,7 +66,7 @@ impl KeySite {
         *self.mood.lock() = (status, body.into());
     }
 
-    async fn deliver(&self, delivery: &Delivery) -> Reply {
+    async fn deliver(&self, delivery: &Delivery) -> HttpResponse {
         self.site
             .post("/in/plaid", &delivery.headers, &delivery.body)
             .await
@@ -124,7 +124,7 @@ impl SnsDay {
         }
     }
 
-    async fn deliver(&self, id: &str) -> Reply {
+    async fn deliver(&self, id: &str) -> HttpResponse {
         let message = serde_json::json!({
             "Type": "Notification", "MessageId": id, "Message": "Hello",
             "SigningCertURL": format!("https://sns.us-east-1.amazonaws.com/{CERTIFICATE}"),
@@ -179,7 +179,7 @@ async fn a_key_is_fetched_once_for_many_deliveries_at_once() {
         .into_iter()
         .map(|delivery| {
             tokio::spawn(async move {
-                super::wire::post(address, "/in/plaid", &delivery.headers, &delivery.body).await
+                hapax_testkit::wire::post(address, "/in/plaid", &delivery.headers, &delivery.body).await
             })
         })
         .collect();
@@ -208,7 +208,7 @@ async fn without_its_key_a_delivery_is_503_and_accepted_once_the_key_is_there() 
     let site = KeySite::plaid(&pair, StatusCode::INTERNAL_SERVER_ERROR).await;
     let delivery = plaid_delivery(&pair, 1);
     let refused = site.deliver(&delivery).await;
-    refused.is_problem(503, "key_unavailable");
+    refused.assert_problem(503, "key_unavailable");
     assert!(refused.header("retry-after").is_some(), "{refused:?}");
     site.answers(StatusCode::OK, plaid_answer(&pair));
     assert_eq!(site.deliver(&delivery).await.json()["status"], "accepted");
@@ -235,7 +235,9 @@ async fn no_answer_that_is_no_key_is_taken_for_one_or_kept() {
         ),
     ] {
         site.answers(status, body);
-        site.deliver(&delivery).await.is_problem(503, "key_unavailable");
+        site.deliver(&delivery)
+            .await
+            .assert_problem(503, "key_unavailable");
     }
     assert_eq!(site.keys.rest().len(), 5);
     site.answers(StatusCode::OK, plaid_answer(&pair));
@@ -257,7 +259,7 @@ async fn a_key_that_the_sender_does_not_have_is_401_and_asked_for_once() {
         for item in 0..3 {
             site.deliver(&plaid_delivery(&pair, item))
                 .await
-                .is_problem(401, "signature_invalid");
+                .assert_problem(401, "signature_invalid");
         }
         assert_eq!(site.keys.rest().len(), 1);
     }
@@ -279,7 +281,7 @@ async fn a_message_that_names_any_other_host_or_file_is_401_and_nobody_is_called
              \"2026-01-01T00:00:00Z\",\"SignatureVersion\":\"2\",\"Signature\":\"AAAA\",\"SigningCertURL\":\"{url}\"}}"
         );
         let reply = site.site.post("/in/sns", &[], body.as_bytes()).await;
-        reply.is_problem(401, "signature_invalid");
+        reply.assert_problem(401, "signature_invalid");
     }
     assert!(site.keys.rest().is_empty());
 }
@@ -335,7 +337,7 @@ async fn a_key_is_used_for_a_day_while_its_senders_server_fails_and_no_longer() 
     day.clock.advance(HOUR * 23);
     day.accepts("m-2").await;
     day.clock.advance(HOUR);
-    day.deliver("m-3").await.is_problem(503, "key_unavailable");
+    day.deliver("m-3").await.assert_problem(503, "key_unavailable");
     day.keys.answers(StatusCode::OK, day.certificate.clone());
     day.accepts("m-3").await;
 }
@@ -356,5 +358,5 @@ async fn a_key_that_its_sender_withdrew_is_not_used_any_more() {
     day.accepts("m-1").await;
     day.keys.answers(StatusCode::NOT_FOUND, "");
     day.clock.advance(HOUR);
-    day.deliver("m-2").await.is_problem(401, "signature_invalid");
+    day.deliver("m-2").await.assert_problem(401, "signature_invalid");
 }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use hapax_server::{Server, Tuning};
+use hapax_testkit::{Sink, Wire};
 
 use super::site::{STRIPE, Site, configuration, stripe_headers};
-use super::wire::{Sink, Wire, request};
 
 const BODY: &[u8] = br#"{"id":"evt_1","type":"invoice.paid"}"#;
 
@@ -116,7 +116,6 @@ async fn a_running_service_is_ready() {
     let site = Site::start("").await;
     let mut wire = Wire::open(site.server.admin_address()).await;
     for path in ["/readyz", "/healthz"] {
-        wire.say(&request("GET", path, &[], b"")).await;
-        assert_eq!(wire.hear().await.status, 200, "{path}");
+        assert_eq!(wire.ask("GET", path, &[], b"").await.status, 200, "{path}");
     }
 }

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use hapax_ingest as ingest;
 use hapax_listen as listen;
 use hapax_server::{Server, Tuning};
+use hapax_testkit::wire::{post, request};
+use hapax_testkit::{PATIENCE, Wire};
 
 use super::site::{STRIPE, Site, configuration, stripe_headers};
-use super::wire::{PATIENCE, Wire, post, request};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
 pub(super) const SHORT: Duration = Duration::from_millis(150);
@@ -49,7 +50,7 @@ async fn an_endless_body_is_cut_off() {
             wire.say(&vec![b'x'; 40_000]).await;
             wire.say(b"\r\n").await;
         }
-        wire.hear().await.is_problem(413, "body_too_large");
+        wire.hear().await.assert_problem(413, "body_too_large");
         wire.hear_out().await;
     }
     still_works(&site).await;
@@ -62,7 +63,7 @@ async fn a_slow_body_is_cut_off() {
         let mut wire = Wire::open(site.server.ingest_address()).await;
         wire.say(format!("{UNPROVEN}content-length: 100\r\n\r\nslow").as_bytes())
             .await;
-        wire.hear().await.is_problem(408, "body_timeout");
+        wire.hear().await.assert_problem(408, "body_timeout");
         wire.hear_out().await;
     }
     still_works(&site).await;
@@ -84,7 +85,7 @@ async fn a_body_below_the_least_rate_is_cut_off_long_before_its_time() {
         // A fast start is no excuse.
         wire.say(&vec![b'x'; 30_000]).await;
         let reply = wire.hear().await;
-        reply.is_problem(408, "body_timeout");
+        reply.assert_problem(408, "body_timeout");
         assert!(
             reply.json()["detail"]
                 .as_str()
@@ -102,7 +103,7 @@ async fn a_request_without_its_proof_is_refused_before_its_body_comes() {
         let mut wire = Wire::open(site.server.ingest_address()).await;
         wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 60000\r\n\r\n")
             .await;
-        wire.hear().await.is_problem(401, "signature_missing");
+        wire.hear().await.assert_problem(401, "signature_missing");
     }
     still_works(&site).await;
 }
@@ -119,7 +120,7 @@ async fn a_flood_of_refusals_is_held_back_and_who_is_well_signed_is_not() {
     for _ in 0..4 {
         site.post("/in/stripe", &[], BODY)
             .await
-            .is_problem(401, "signature_missing");
+            .assert_problem(401, "signature_missing");
     }
     assert!(
         started.elapsed() >= Duration::from_secs(1),
@@ -147,12 +148,12 @@ async fn a_slow_head_and_an_idle_connection_are_cut_off() {
     ] {
         let mut wire = Wire::open(site.server.ingest_address()).await;
         wire.say(beginning).await;
-        wire.hear().await.is_problem(408, "head_timeout");
+        wire.hear().await.assert_problem(408, "head_timeout");
         assert!(wire.hear_out().await.is_empty());
         let mut used = Wire::open(site.server.ingest_address()).await;
         used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
         used.say(beginning).await;
-        used.hear().await.is_problem(408, "head_timeout");
+        used.hear().await.assert_problem(408, "head_timeout");
     }
     still_works(&site).await;
 }
@@ -250,8 +251,8 @@ async fn one_connection_too_many_is_told_so() {
     let mut second = Wire::open(address).await;
     second.post("/in/stripe", &stripe_headers(BODY), BODY).await;
     let third = post(address, "/in/stripe", &stripe_headers(BODY), BODY).await;
-    third.is_problem(503, "overloaded");
-    assert_eq!(third.header("retry-after").as_deref(), Some("1"));
+    third.assert_problem(503, "overloaded");
+    assert_eq!(third.header("retry-after"), Some("1"));
     drop(first);
     // The slot is free once the service has noticed; until then clients are told to retry.
     let mut status = 503;
@@ -274,7 +275,7 @@ async fn one_peer_has_no_more_connections_than_its_own() {
     let address = site.server.ingest_address();
     let _held = [Wire::open(address).await, Wire::open(address).await];
     let reply = post(address, "/in/stripe", &stripe_headers(BODY), BODY).await;
-    reply.is_problem(503, "overloaded");
+    reply.assert_problem(503, "overloaded");
     assert!(
         reply.json()["detail"]
             .as_str()

@@ -31,4 +31,3 @@ mod site;
 mod sql_destination;
 mod still_sending;
 mod traces;
-mod wire;

@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::site::{SECRET, configuration, configuration_at, now};
-use super::wire::{Reply, Seen, Sink, post};
 use hapax_testkit::certificate::certificate_of;
+use hapax_testkit::wire::post;
+use hapax_testkit::{HttpResponse, Received, Sink};
 
 const SOURCE: &str = "
 [sources.paypal]
@@ -93,12 +94,12 @@ impl Paypal {
     }
 
     /// The requests since the last call.
-    fn asked(&mut self) -> Vec<Seen> {
+    fn asked(&mut self) -> Vec<Received> {
         self.calls.rest()
     }
 }
 
-async fn deliver(server: &Server, delivery: &Delivery) -> Reply {
+async fn deliver(server: &Server, delivery: &Delivery) -> HttpResponse {
     post(
         server.ingest_address(),
         "/in/paypal",
@@ -145,13 +146,13 @@ async fn another_body_under_a_signature_is_refused_also_after_a_restart() {
     for _ in 0..2 {
         deliver(&server, &forged)
             .await
-            .is_problem(401, "transmission_reused");
+            .assert_problem(401, "transmission_reused");
     }
     server.stop().await;
     let server = paypal.serve(configuration(dir.path(), SOURCE)).await;
     deliver(&server, &forged)
         .await
-        .is_problem(401, "transmission_reused");
+        .assert_problem(401, "transmission_reused");
     assert_eq!(deliver(&server, &genuine).await.json()["status"], "duplicate");
     // PayPal sends the same event as another transmission, and then another event.
     let again = paypal.sign("2", &genuine.body);
@@ -176,7 +177,7 @@ async fn a_body_that_one_replica_accepted_is_the_only_one_for_another() {
     assert_eq!(deliver(&one, &genuine).await.json()["status"], "accepted");
     deliver(&other, &forged)
         .await
-        .is_problem(401, "transmission_reused");
+        .assert_problem(401, "transmission_reused");
     assert_eq!(deliver(&other, &genuine).await.json()["status"], "duplicate");
     one.stop().await;
     other.stop().await;
@@ -228,14 +229,14 @@ async fn what_paypal_disowns_is_refused_and_what_it_cannot_say_now_is_503() {
     for _ in 0..2 {
         deliver(&server, &foreign)
             .await
-            .is_problem(401, "signature_invalid");
+            .assert_problem(401, "signature_invalid");
     }
     let delivery = paypal.sign("2", &event("WH-2", "20.00"));
     for status in [StatusCode::BAD_GATEWAY, StatusCode::UNAUTHORIZED] {
         paypal.says(status, "SUCCESS");
         deliver(&server, &delivery)
             .await
-            .is_problem(503, "key_unavailable");
+            .assert_problem(503, "key_unavailable");
     }
     paypal.asked();
     paypal.says(StatusCode::OK, "SUCCESS");
@@ -249,7 +250,7 @@ async fn what_paypal_disowns_is_refused_and_what_it_cannot_say_now_is_503() {
     wrong.body.push(b' ');
     deliver(&server, &wrong)
         .await
-        .is_problem(401, "signature_invalid");
+        .assert_problem(401, "signature_invalid");
     assert!(paypal.asked().is_empty());
 }
 

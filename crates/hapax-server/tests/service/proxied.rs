@@ -2,10 +2,10 @@
 
 use hapax_listen as listen;
 use hapax_server::{Server, Tuning};
+use hapax_testkit::{HttpResponse, Wire};
 
 use super::limits::UNPROVEN;
 use super::site::{STRIPE, Site, configuration, stripe_headers};
-use super::wire::{Reply, Wire};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
 const CLIENTS_MAX: usize = 2;
@@ -23,7 +23,7 @@ async fn behind_a_proxy() -> Site {
     Site { server, dir }
 }
 
-async fn deliver(site: &Site, client: &str) -> Reply {
+async fn deliver(site: &Site, client: &str) -> HttpResponse {
     let mut headers = stripe_headers(BODY);
     headers.push(("x-forwarded-for".to_owned(), client.to_owned()));
     site.post("/in/stripe", &headers, BODY).await
@@ -44,8 +44,8 @@ async fn a_client_that_holds_requests_open_takes_only_its_own_share() {
         held.push(wire);
     }
     let one_more = deliver(&site, "203.0.113.7").await;
-    one_more.is_problem(503, "overloaded");
-    assert_eq!(one_more.header("retry-after").as_deref(), Some("1"));
+    one_more.assert_problem(503, "overloaded");
+    assert_eq!(one_more.header("retry-after"), Some("1"));
     for status in ["accepted", "duplicate"] {
         assert_eq!(deliver(&site, "203.0.113.8").await.json()["status"], status);
     }
@@ -53,7 +53,7 @@ async fn a_client_that_holds_requests_open_takes_only_its_own_share() {
     let mut stranger = Wire::open_from("127.0.0.2", site.server.ingest_address()).await;
     let forged = [("x-forwarded-for".to_owned(), "203.0.113.7".to_owned())];
     let reply = stranger.post("/in/stripe", &forged, BODY).await;
-    reply.is_problem(401, "signature_missing");
+    reply.assert_problem(401, "signature_missing");
 }
 
 #[tokio::test]
@@ -74,5 +74,5 @@ async fn the_connections_of_a_trusted_proxy_are_not_those_of_one_peer() {
     }
     site.post("/in/stripe", &stripe_headers(BODY), BODY)
         .await
-        .is_problem(503, "overloaded");
+        .assert_problem(503, "overloaded");
 }

@@ -1,10 +1,10 @@
 //! A reload swaps sources and destinations and drops no request. Every delivery is made twice.
 
+use hapax_testkit::{Sink, Wire};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::site::{OTHER_SECRET, STRIPE, Site, now, stripe_headers, stripe_headers_with};
-use super::wire::{Sink, Wire};
 
 #[tokio::test]
 async fn no_request_is_dropped_while_the_configuration_changes() {
@@ -56,7 +56,9 @@ async fn sources_secrets_and_destinations_change_and_the_ledger_stays() {
         sink.url()
     );
     site.reload(&text).await;
-    site.stripe("evt_2").await.is_problem(401, "signature_invalid");
+    site.stripe("evt_2")
+        .await
+        .assert_problem(401, "signature_invalid");
     for (id, status) in [
         ("evt_1", "duplicate"),
         ("evt_2", "accepted"),
@@ -69,5 +71,5 @@ async fn sources_secrets_and_destinations_change_and_the_ledger_stays() {
     }
     assert_eq!(sink.next().await.headers["hapax-event-id"], "evt_2");
     site.reload("").await;
-    site.stripe("evt_3").await.is_problem(404, "unknown_source");
+    site.stripe("evt_3").await.assert_problem(404, "unknown_source");
 }

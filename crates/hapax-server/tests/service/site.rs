@@ -5,10 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hapax_config::{self as config, Config, Environment};
 use hapax_server::{Server, Tuning};
+use hapax_testkit::{HttpResponse, Wire, wire};
 use hapax_verify::sign::{Delivery, ProviderSigner, Signer};
 use hapax_verify::{Options, catalogue};
-
-use super::wire::{self, Reply, Wire};
 
 pub(super) const SECRET: &str = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw==";
 pub(super) const OTHER_SECRET: &str = "whsec_YW5vdGhlciBzZWNyZXQgb2YgdGVzdHM=";
@@ -39,12 +38,12 @@ impl Site {
         self.server.reload(configuration(self.dir.path(), text)).await;
     }
 
-    pub(super) async fn post(&self, path: &str, headers: &[(String, String)], body: &[u8]) -> Reply {
+    pub(super) async fn post(&self, path: &str, headers: &[(String, String)], body: &[u8]) -> HttpResponse {
         wire::post(self.server.ingest_address(), path, headers, body).await
     }
 
     /// A Stripe event with this id, signed now.
-    pub(super) async fn stripe(&self, id: &str) -> Reply {
+    pub(super) async fn stripe(&self, id: &str) -> HttpResponse {
         let body = format!(r#"{{"id":"{id}","type":"invoice.paid"}}"#);
         self.post("/in/stripe", &stripe_headers(body.as_bytes()), body.as_bytes())
             .await
@@ -101,12 +100,10 @@ pub(super) fn stripe_headers_with(secret: &str, at: i64, body: &[u8]) -> Vec<(St
 }
 
 /// A request to the admin API, from this machine.
-pub(super) async fn admin(server: &Server, method: &str, path: &str, body: &str) -> Reply {
-    let asked = String::from_utf8(wire::request(method, path, &[], body.as_bytes())).unwrap();
+pub(super) async fn admin(server: &Server, method: &str, path: &str, body: &str) -> HttpResponse {
+    let headers = [("host".to_owned(), "127.0.0.1".to_owned())];
     let mut wire = Wire::open(server.admin_address()).await;
-    wire.say(asked.replacen("host: test", "host: 127.0.0.1", 1).as_bytes())
-        .await;
-    wire.hear().await
+    wire.ask(method, path, &headers, body.as_bytes()).await
 }
 
 /// The headers of a provider's delivery.

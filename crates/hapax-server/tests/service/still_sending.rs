@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use hapax_ingest as ingest;
 use hapax_listen as listen;
 use hapax_server::Tuning;
+use hapax_testkit::wire::request;
+use hapax_testkit::{HttpResponse, Wire};
 
 use super::site::{Site, stripe_headers};
-use super::wire::{Reply, Wire, request};
 
 /// The beginning of a request that can only be verified with its body.
 const UNPROVEN: &str = "POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n";
@@ -29,11 +30,11 @@ fn large(method: &str, path: &str) -> Vec<u8> {
 }
 
 /// Writes everything, and only then reads.
-async fn refused(address: std::net::SocketAddr, bytes: &[u8]) -> Reply {
+async fn refused(address: std::net::SocketAddr, bytes: &[u8]) -> HttpResponse {
     let mut wire = Wire::open(address).await;
     wire.say(bytes).await;
     let reply = wire.hear().await;
-    assert_eq!(reply.header("connection").as_deref(), Some("close"), "{reply:?}");
+    assert_eq!(reply.header("connection"), Some("close"), "{reply:?}");
     reply
 }
 
@@ -64,11 +65,11 @@ async fn every_early_refusal_is_heard_by_a_client_that_sends_first() {
         ] {
             refused(address, &large(method, path))
                 .await
-                .is_problem(status, code);
+                .assert_problem(status, code);
         }
         refused(ingest, &chunked.concat())
             .await
-            .is_problem(413, "body_too_large");
+            .assert_problem(413, "body_too_large");
     }
     still_works(&site).await;
 }
@@ -97,7 +98,7 @@ async fn a_client_whose_body_is_late_may_send_the_rest_of_it() {
         let mut wire = Wire::open(site.server.ingest_address()).await;
         wire.say(format!("{UNPROVEN}content-length: 60000\r\n\r\nslow").as_bytes())
             .await;
-        wire.hear().await.is_problem(408, "body_timeout");
+        wire.hear().await.assert_problem(408, "body_timeout");
         // Twice: the first write after a reset still succeeds.
         wire.say(&vec![b'x'; 30_000]).await;
         wire.say(&vec![b'x'; 29_996]).await;
@@ -118,7 +119,7 @@ async fn a_delivery_that_there_is_no_room_for_hears_503() {
     for _ in 0..TIMES {
         refused(site.server.ingest_address(), &large)
             .await
-            .is_problem(503, "overloaded");
+            .assert_problem(503, "overloaded");
     }
     still_works(&site).await;
 }
@@ -138,7 +139,7 @@ async fn a_connection_too_many_hears_503_even_while_it_sends() {
     for _ in 0..TIMES {
         refused(address, &large("POST", "/in/stripe"))
             .await
-            .is_problem(503, "overloaded");
+            .assert_problem(503, "overloaded");
     }
     let second = only.post("/in/stripe", &stripe_headers(body), body).await;
     assert_eq!(first.json()["status"], "accepted");
@@ -195,7 +196,7 @@ async fn a_client_that_never_ends_is_cut_off_after_its_refusal() {
             let mut wire = Wire::open(site.server.ingest_address()).await;
             wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 1099511627776\r\n\r\n")
                 .await;
-            wire.hear().await.is_problem(413, "body_too_large");
+            wire.hear().await.assert_problem(413, "body_too_large");
             wire.say_endlessly(&[b'x'; 4096]).await;
         }
         still_works(&site).await;
@@ -234,7 +235,7 @@ async fn nobody_who_lingers_delays_a_stop_or_holds_the_budget() {
         wire.say(format!("{UNPROVEN}content-length: 60000\r\n\r\n").as_bytes())
             .await;
         wire.say(&vec![b'x'; 50_000]).await;
-        wire.hear().await.is_problem(408, "body_timeout");
+        wire.hear().await.assert_problem(408, "body_timeout");
         lingering.push(wire);
     }
     still_works(&site).await;

@@ -5,12 +5,12 @@ mod trouble;
 
 use hapax_server::{Server, Tuning};
 use hapax_telemetry::traces::context::Parent;
+use hapax_testkit::Sink;
 use http::Response;
 use http_body_util::Full;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 
 use super::site::{SECRET, Site, configuration, signed, stripe_headers};
-use super::wire::Sink;
 use collector::{Collector, text};
 
 const SENDER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -6,11 +6,14 @@ use hapax_verify::sign::Signer;
 use crate::destination::SetupError;
 
 /// The scheme that signs outgoing requests.
-pub(in crate::destination) const SIGNING_PROVIDER: &str = "standard-webhooks";
+const SIGNING_PROVIDER: &str = "standard-webhooks";
 
 pub fn signer(destination: &str, secret: &str) -> Result<Signer, SetupError> {
-    let provider = catalogue::get(SIGNING_PROVIDER).ok_or(SetupError::NoScheme)?;
-    let scheme = provider.proof.scheme().ok_or(SetupError::NoScheme)?;
+    let provider = catalogue::get(SIGNING_PROVIDER).ok_or(SetupError::NoScheme(SIGNING_PROVIDER))?;
+    let scheme = provider
+        .proof
+        .scheme()
+        .ok_or(SetupError::NoScheme(SIGNING_PROVIDER))?;
     Signer::new(scheme, secret).map_err(|source| SetupError::Secret {
         destination: destination.to_owned(),
         source,

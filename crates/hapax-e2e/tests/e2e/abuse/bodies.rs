@@ -1,10 +1,6 @@
 //! Bodies that are too long, endless, or of two lengths at once.
 
-use std::time::Duration;
-
-use hapax_testkit::{RawConnection, Sender, Service, Setup};
-
-const LIMIT: Duration = Duration::from_secs(20);
+use hapax_testkit::{Sender, Service, Setup, Wire};
 
 async fn service() -> Service {
     Setup::new()
@@ -18,16 +14,12 @@ async fn service() -> Service {
 async fn a_body_that_announces_too_much_is_413_before_a_byte_of_it_was_sent() {
     let service = service().await;
     let delivery = Sender::of("stripe").event("evt_1");
-    let mut connection = RawConnection::to(service.address()).await;
+    let mut connection = Wire::open(service.address()).await;
     connection
-        .write(delivery.head("content-length: 1073741824\r\n"))
-        .await
-        .unwrap();
-    let answer = connection.read_until_closed(LIMIT).await;
-    assert!(
-        answer.starts_with("HTTP/1.1 413 ") && answer.contains("body_too_large"),
-        "{answer}"
-    );
+        .say(&delivery.head("content-length: 1073741824\r\n"))
+        .await;
+    connection.hear().await.assert_problem(413, "body_too_large");
+    assert_eq!(connection.hear_out().await, "");
     service.deliver_twice(&delivery).await;
 }
 
@@ -35,18 +27,14 @@ async fn a_body_that_announces_too_much_is_413_before_a_byte_of_it_was_sent() {
 async fn an_endless_body_is_413_at_the_limit_and_the_connection_is_closed() {
     let service = service().await;
     let delivery = Sender::of("stripe").event("evt_1");
-    let mut connection = RawConnection::to(service.address()).await;
+    let mut connection = Wire::open(service.address()).await;
     connection
-        .write(delivery.head("transfer-encoding: chunked\r\n"))
-        .await
-        .unwrap();
+        .say(&delivery.head("transfer-encoding: chunked\r\n"))
+        .await;
     let chunk = [b"4000\r\n", &[b'x'; 0x4000][..], b"\r\n"].concat();
-    let answer = connection.write_unless_answered(&chunk, 100_000).await;
+    let answer = connection.say_unless_answered(&chunk, 100_000).await;
     let answer = answer.expect("1.6 GB were taken without an answer");
-    assert!(
-        answer.starts_with("HTTP/1.1 413 ") && answer.contains("body_too_large"),
-        "{answer}"
-    );
+    answer.assert_problem(413, "body_too_large");
     assert!(
         service.resident_bytes() < 200 << 20,
         "{}",
@@ -60,21 +48,18 @@ async fn a_chunked_delivery_within_the_limit_is_taken() {
     let service = service().await;
     let delivery = Sender::of("stripe").event("evt_1");
     for expected in ["accepted", "duplicate"] {
-        let mut connection = RawConnection::to(service.address()).await;
+        let mut connection = Wire::open(service.address()).await;
         connection
-            .write(delivery.head("transfer-encoding: chunked\r\n"))
-            .await
-            .unwrap();
+            .say(&delivery.head("transfer-encoding: chunked\r\n"))
+            .await;
         for part in delivery.body.chunks(7) {
-            connection.write(format!("{:x}\r\n", part.len())).await.unwrap();
-            connection.write([part, b"\r\n"].concat()).await.unwrap();
+            connection.say(format!("{:x}\r\n", part.len()).as_bytes()).await;
+            connection.say(&[part, b"\r\n"].concat()).await;
         }
-        connection.write("0\r\n\r\n").await.unwrap();
-        let answer = connection.read_answer(LIMIT).await;
-        assert!(
-            answer.starts_with("HTTP/1.1 200 ") && answer.contains(expected),
-            "{answer}"
-        );
+        connection.say(b"0\r\n\r\n").await;
+        let answer = connection.hear().await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.assert_durable(expected);
     }
 }
 
@@ -104,13 +89,12 @@ async fn a_request_with_two_lengths_is_never_read_as_two_requests() {
         "content-length: +5\r\n".to_owned(),
     ];
     for lengths in attempts {
-        let mut connection = RawConnection::to(service.address()).await;
+        let mut connection = Wire::open(service.address()).await;
         let outer = Sender::of("stripe").event("evt_outer");
         connection
-            .write([outer.head(&lengths), b"0\r\n\r\n".to_vec(), hidden.clone()].concat())
-            .await
-            .unwrap();
-        let answer = connection.read_until_closed(LIMIT).await;
+            .say(&[outer.head(&lengths), b"0\r\n\r\n".to_vec(), hidden.clone()].concat())
+            .await;
+        let answer = connection.hear_out().await;
         assert!(
             answer.starts_with("HTTP/1.1 4"),
             "{lengths:?} was answered {answer:?}"
@@ -130,12 +114,11 @@ async fn a_client_that_hangs_up_in_its_body_leaves_nothing_behind() {
     let service = service().await;
     let delivery = Sender::of("stripe").event("evt_1");
     for _ in 0..20 {
-        let mut connection = RawConnection::to(service.address()).await;
+        let mut connection = Wire::open(service.address()).await;
         let head = delivery.head(&format!("content-length: {}\r\n", delivery.body.len()));
         connection
-            .write([head, delivery.body[..20].to_vec()].concat())
-            .await
-            .unwrap();
+            .say(&[head, delivery.body[..20].to_vec()].concat())
+            .await;
     }
     service.deliver_twice(&delivery).await;
 }

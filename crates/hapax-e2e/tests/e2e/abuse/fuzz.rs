@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hapax_testkit::{Delivery, RawConnection, Sender, Service, Setup, seed};
+use hapax_testkit::{Delivery, Sender, Service, Setup, Wire, seed};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// `HAPAX_FUZZ_CASES` sets another number.
@@ -136,11 +136,11 @@ fn damaged(mut bytes: Vec<u8>, random: &mut fastrand::Rng) -> Vec<u8> {
 
 /// Sends exactly these bytes, and reads the response.
 async fn answer_to(address: SocketAddr, bytes: &[u8]) -> String {
-    let mut connection = RawConnection::to(address).await;
+    let mut connection = Wire::open(address).await.patient_for(LIMIT);
     // It may be closed in the middle; the response up to then counts.
-    let _ = connection.write(bytes).await;
+    let _ = connection.try_say(bytes).await;
     connection.finish_writing().await;
-    connection.read_until_closed(LIMIT).await
+    connection.hear_out().await
 }
 
 fn assert_sane(bytes: &[u8], answer: &str) {

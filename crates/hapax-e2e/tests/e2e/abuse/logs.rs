@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use hapax_testkit::{RawConnection, Sender, Setup, Sink};
+use hapax_testkit::{Sender, Setup, Sink, Wire};
 
 const LIMIT: Duration = Duration::from_secs(20);
 /// A separate line, an escape sequence, and the characters that some viewers treat as the end of a line.
@@ -37,11 +37,10 @@ async fn nobody_writes_lines_into_the_log() {
         for path in ["/in/%0aforged%1b[31m", "/in/stripe?a=%0d%0aforged", "/%0Aforged"] {
             service.deliver(&sender.event("evt_1").at_path(path)).await;
         }
-        let mut raw = RawConnection::to(service.address()).await;
-        raw.write(b"POST /in/stripe\x1b[31m HTTP/1.1\r\nx-a: \x1b[31mforged\r\n\r\n")
-            .await
-            .unwrap();
-        raw.read_until_closed(LIMIT).await;
+        let mut raw = Wire::open(service.address()).await;
+        raw.say(b"POST /in/stripe\x1b[31m HTTP/1.1\r\nx-a: \x1b[31mforged\r\n\r\n")
+            .await;
+        raw.hear_out().await;
         assert_clean(format, &service.log());
     }
 }

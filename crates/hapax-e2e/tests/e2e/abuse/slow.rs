@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_testkit::{RawConnection, Sender, Setup};
+use hapax_testkit::{Sender, Setup, Wire};
 
 /// Both time limits are 10 s at most; a busy machine is granted more.
 const CUT_LIMIT: Duration = Duration::from_secs(30);
@@ -18,10 +18,8 @@ async fn slow_heads_and_slow_bodies_are_cut_off_while_deliveries_go_on() {
     );
     let slow_body = trickle(&service, delivery.head("content-length: 100000\r\n"));
     let silent = async {
-        RawConnection::to(service.address())
-            .await
-            .read_until_closed(CUT_LIMIT)
-            .await
+        let wire = Wire::open(service.address()).await;
+        wire.patient_for(CUT_LIMIT).hear_out().await
     };
     let honest = async {
         for number in 0..20 {
@@ -48,11 +46,11 @@ async fn slow_heads_and_slow_bodies_are_cut_off_while_deliveries_go_on() {
 
 /// Sends the beginning, then a byte now and then until the other side closes. Returns its response.
 async fn trickle(service: &hapax_testkit::Service, beginning: Vec<u8>) -> String {
-    let mut connection = RawConnection::to(service.address()).await;
-    connection.write(beginning).await.unwrap();
+    let mut connection = Wire::open(service.address()).await;
+    connection.say(&beginning).await;
     let slowly = async {
         loop {
-            if let Some(answer) = connection.write_slowly(b"x", TRICKLE).await {
+            if let Some(answer) = connection.say_slowly(b"x", TRICKLE).await {
                 return answer;
             }
         }

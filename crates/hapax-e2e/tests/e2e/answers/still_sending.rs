@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use hapax_testkit::{RawConnection, Sender, Service, Setup, within};
+use hapax_testkit::{Sender, Service, Setup, Wire, within};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// One above the limit of 5 MiB, and one far above it.
@@ -34,13 +34,14 @@ async fn a_socket_that_sends_it_all_first_reads_413() {
     for size in SIZES {
         let body = vec![b'x'; size];
         for _ in 0..TIMES {
-            let mut connection = RawConnection::to(service.address()).await;
+            let mut connection = Wire::open(service.address()).await.patient_for(LIMIT);
             let head = delivery.head(&format!("content-length: {size}\r\n"));
-            connection.write(head).await.unwrap();
-            connection.write(&body).await.unwrap();
-            let answer = connection.read_until_closed(LIMIT).await;
-            assert!(answer.starts_with("HTTP/1.1 413 "), "{size}: {answer}");
-            assert!(answer.contains("body_too_large") && answer.contains("connection: close"));
+            connection.say(&head).await;
+            connection.say(&body).await;
+            let answer = connection.hear().await;
+            answer.assert_problem(413, "body_too_large");
+            assert_eq!(answer.header("connection"), Some("close"), "{size}");
+            assert_eq!(connection.hear_out().await, "");
         }
     }
     service.deliver_twice(&delivery).await;
@@ -88,15 +89,15 @@ async fn the_admin_port_refuses_in_the_same_way() {
     let service = setup.server(&format!("admin_token = \"{token}\"")).start().await;
     let size = SIZES[0];
     for _ in 0..TIMES {
-        let mut connection = RawConnection::to(service.setup.admin).await;
+        let mut connection = Wire::open(service.setup.admin).await.patient_for(LIMIT);
         let head = format!(
             "POST /api/v1/replays HTTP/1.1\r\nhost: {}\r\ncontent-length: {size}\r\n\r\n",
             service.setup.admin
         );
-        connection.write(head).await.unwrap();
-        connection.write(vec![b'x'; size]).await.unwrap();
-        let answer = connection.read_until_closed(LIMIT).await;
-        assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+        connection.say(head.as_bytes()).await;
+        connection.say(&vec![b'x'; size]).await;
+        connection.hear().await.assert_problem(401, "unauthorized");
+        assert_eq!(connection.hear_out().await, "");
     }
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
 }

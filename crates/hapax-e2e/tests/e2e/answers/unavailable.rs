@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::Connection as Database;
 
-use hapax_testkit::{Delivery, HttpResponse, RawConnection, Sender, Setup, Sink, deliver_all, eventually};
+use hapax_testkit::{Delivery, HttpResponse, Sender, Setup, Sink, Wire, deliver_all, eventually};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -72,21 +72,17 @@ async fn more_bytes_in_flight_than_there_is_room_for_is_503_and_nothing_grows_be
     let mut held = Vec::new();
     let refused = loop {
         assert!(held.len() < 16, "16 bodies of 48 MiB each are all in memory");
-        let mut connection = RawConnection::to(service.address()).await;
+        let mut connection = Wire::open(service.address()).await;
         connection
-            .write(delivery.head("content-length: 60000000\r\n"))
-            .await
-            .unwrap();
-        if let Some(answer) = connection.write_unless_answered(&mebibyte, 48).await {
+            .say(&delivery.head("content-length: 60000000\r\n"))
+            .await;
+        if let Some(answer) = connection.say_unless_answered(&mebibyte, 48).await {
             break answer;
         }
         held.push(connection);
     };
-    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
-    assert!(
-        refused.contains("\"overloaded\"") && refused.to_lowercase().contains("retry-after: "),
-        "{refused}"
-    );
+    refused.assert_problem(503, "overloaded");
+    assert!(refused.header("retry-after").is_some(), "{refused:?}");
     assert!(
         service.resident_bytes() < 400 << 20,
         "{} bytes",

@@ -10,7 +10,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 async fn gone_and_do_not_retry_are_dead_at_once_and_a_replay_brings_them_back_with_the_same_key() {
     for reply in [
         || Reply::Status(410),
-        || Reply::With(500, &[("hapax-retry", "no")]),
+        || Reply::with(500, &[("hapax-retry", "no")]),
     ] {
         let sink = Sink::that(move |_| reply()).await;
         let service = Setup::stripe_to(&sink).start().await;

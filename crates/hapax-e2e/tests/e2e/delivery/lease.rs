@@ -22,14 +22,7 @@ async fn a_handler_that_works_longer_than_its_lease_keeps_it_and_takes_effect_on
 async fn a_delivery_whose_worker_was_killed_is_taken_over_with_the_same_key() {
     let gate = Gate::closed();
     let behind = gate.clone();
-    let sink = Sink::that(move |request| {
-        if request.nth == 1 {
-            Reply::Behind(behind.clone(), 200)
-        } else {
-            Reply::Status(200)
-        }
-    })
-    .await;
+    let sink = Sink::that_first(move || Reply::Behind(behind.clone(), 200)).await;
     let mut service = Setup::stripe_to_with(&sink, "lease = \"2s\"\ntimeout = \"1s\"")
         .start()
         .await;

@@ -79,7 +79,7 @@ async fn where_the_configuration_says_so_a_dead_head_is_skipped() {
 
 #[tokio::test]
 async fn order_survives_a_kill() {
-    let sink = Sink::that(|request| Reply::Status(if request.nth == 1 { 500 } else { 200 })).await;
+    let sink = Sink::that_first(|| Reply::Status(500)).await;
     let mut service = Setup::stripe_to_with(&sink, &format!("{ORDERED}\nlease = \"2s\"\ntimeout = \"1s\""))
         .start()
         .await;

@@ -10,10 +10,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 #[tokio::test]
 async fn a_redirect_is_a_failure_and_is_not_followed() {
     let target = Sink::start().await;
-    let location: &'static str = Box::leak(target.url().into_boxed_str());
-    let headers: &'static [(&str, &str)] = Box::leak(vec![("location", location)].into_boxed_slice());
     for status in [301, 302, 307, 308] {
-        let sink = Sink::that(move |_| Reply::With(status, headers)).await;
+        let location = target.url();
+        let sink = Sink::that(move |_| Reply::with(status, &[("location", &location)])).await;
         let service = Setup::stripe_to_with(&sink, "max_attempts = 2").start().await;
         let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
         service.until_event_is(&id, "dead", LIMIT).await;

@@ -36,7 +36,7 @@ async fn a_failed_attempt_is_repeated_with_the_same_key_until_it_succeeds() {
 async fn retry_after_is_honoured_for_429_and_503() {
     for status in [429, 503] {
         let sink = Sink::that(move |request| match request.nth {
-            1 => Reply::With(status, &[("retry-after", "2")]),
+            1 => Reply::with(status, &[("retry-after", "2")]),
             _ => Reply::Status(200),
         })
         .await;
@@ -77,14 +77,7 @@ async fn back_off_stays_below_its_cap() {
 
 #[tokio::test]
 async fn a_destination_that_hangs_is_given_up_at_its_timeout_and_tried_again() {
-    let sink = Sink::that(|request| {
-        if request.nth == 1 {
-            Reply::Hang
-        } else {
-            Reply::Status(200)
-        }
-    })
-    .await;
+    let sink = Sink::that_first(|| Reply::Hang).await;
     let service = Setup::stripe_to_with(&sink, "timeout = \"500ms\"").start().await;
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     sink.until_effects(1, LIMIT).await;

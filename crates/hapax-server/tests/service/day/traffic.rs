@@ -2,12 +2,12 @@
 
 use hapax_core::Clock as _;
 use hapax_server::Server;
+use hapax_testkit::{HttpResponse, Wire};
 use tokio::process::Command;
 
 use super::STORM;
 use super::clock::DayClock;
 use crate::site::{SECRET, inhouse_headers, stripe_headers_with};
-use crate::wire::{Reply, Wire};
 
 /// Each provider sends an event this often, in steps.
 const EVENT_EVERY: u64 = 3;
@@ -68,7 +68,7 @@ impl Traffic {
         }
     }
 
-    async fn inhouse(&mut self, number: u64) -> Reply {
+    async fn inhouse(&mut self, number: u64) -> HttpResponse {
         let body = format!(r#"{{"order":{number}}}"#);
         let mut headers = inhouse_headers(body.as_bytes());
         headers.push(("x-event-id".to_owned(), format!("order-{number}")));

@@ -1,10 +1,10 @@
 //! Dead letters and replays.
 
+use hapax_testkit::Sink;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::desk::Desk;
-use crate::wire::Sink;
 
 /// A sink that answers 500 until it is switched to 200.
 async fn moody() -> (Sink, Arc<AtomicBool>) {
@@ -47,10 +47,10 @@ async fn a_group_is_counted_then_confirmed_then_replayed() {
     assert_eq!(asked.status, 200, "{asked:?}");
     assert!(
         asked
-            .body
+            .text()
             .contains("<b>3 events</b> would be replayed to <b>app</b>"),
         "{}",
-        asked.body
+        asked.text()
     );
     assert!(
         sink.rest().is_empty(),
@@ -65,9 +65,9 @@ async fn a_group_is_counted_then_confirmed_then_replayed() {
     let started = desk.form("/dead", "/dead/replay/start", &fields).await;
     assert_eq!(started.status, 303, "{started:?}");
     let job = started.header("location").unwrap();
-    let page = desk.until(&job, "3 of 3 events examined").await;
+    let page = desk.until(job, "3 of 3 events examined").await;
     assert!(page.contains("The replay has started."), "{page}");
-    let page = desk.until(&job, "✓</span> done").await;
+    let page = desk.until(job, "✓</span> done").await;
     assert!(page.contains("it is well again"), "{page}");
     for _ in 0..3 {
         sink.next().await;

@@ -5,17 +5,14 @@ use std::time::Duration;
 
 use hapax_config::{self as config, Environment};
 use hapax_server::{Server, Tuning};
-use tokio::time::{Instant, sleep};
+use hapax_testkit::{HttpResponse, PATIENCE, Visitor, eventually, wire};
 
 use crate::site::{OTHER_SECRET, SECRET, stripe_headers};
-use crate::wire::{self, PATIENCE, Reply, Wire};
 
 /// The token of an admin.
 pub(super) const ADMIN: &str = "0123456789abcdef0123456789abcdef";
 /// The token of a reader.
 pub(super) const READER: &str = "fedcba9876543210fedcba9876543210";
-/// How often a condition is checked.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Whether signing in is required.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +25,7 @@ pub(super) enum Door {
 pub(super) struct Desk {
     pub(super) server: Server,
     pub(super) folder: tempfile::TempDir,
-    cookie: Option<String>,
+    visitor: Visitor,
 }
 
 impl Desk {
@@ -63,19 +60,21 @@ impl Desk {
         let mut tuning = Tuning::default();
         tuning.engine.flush_every = Duration::from_millis(20);
         tuning.engine.seen_for = Duration::from_millis(50);
+        let server = Server::start(config, tuning).await.unwrap();
+        let admin = server.admin_address();
         Self {
-            server: Server::start(config, tuning).await.unwrap(),
+            server,
             folder,
-            cookie: None,
+            visitor: Visitor::new(&format!("http://{admin}"), admin),
         }
     }
 
     /// Delivers a body to `shop`, signed now.
-    pub(super) async fn deliver(&self, body: &str) -> Reply {
+    pub(super) async fn deliver(&self, body: &str) -> HttpResponse {
         self.deliver_with(body, &[]).await
     }
 
-    pub(super) async fn deliver_with(&self, body: &str, headers: &[(&str, &str)]) -> Reply {
+    pub(super) async fn deliver_with(&self, body: &str, headers: &[(&str, &str)]) -> HttpResponse {
         let mut all = stripe_headers(body.as_bytes());
         all.extend(
             headers
@@ -94,80 +93,47 @@ impl Desk {
         first["id"].as_str().unwrap().to_owned()
     }
 
-    pub(super) async fn sign_in(&mut self, token: &str) {
-        let reply = self.send("POST", "/login", &[], &format!("token={token}")).await;
-        assert_eq!(reply.status, 303, "{reply:?}");
-        let cookie = reply.header("set-cookie").unwrap();
-        self.cookie = Some(cookie.split(';').next().unwrap().to_owned());
+    pub(super) async fn sign_in(&self, token: &str) {
+        self.visitor.sign_in_with(token).await;
     }
 
     /// A page, which has to exist.
     pub(super) async fn page(&self, path: &str) -> String {
-        let reply = self.send("GET", path, &[], "").await;
+        let reply = self.get(path).await;
         assert_eq!(reply.status, 200, "{path}: {reply:?}");
         assert!(
             reply.header("content-type").unwrap().starts_with("text/html"),
             "{reply:?}"
         );
-        reply.body
+        reply.text()
     }
 
-    pub(super) async fn get(&self, path: &str) -> Reply {
-        self.send("GET", path, &[], "").await
+    pub(super) async fn get(&self, path: &str) -> HttpResponse {
+        self.visitor.page(path).await
     }
 
     /// Submits a form as one of our pages would: with the token in the page.
-    pub(super) async fn form(&self, page: &str, action: &str, fields: &[(&str, &str)]) -> Reply {
-        let page = self.page(page).await;
-        let mark = "name=\"csrf\" value=\"";
-        let from = page.find(mark).expect("the page has a form") + mark.len();
-        let csrf = page[from..].split('"').next().unwrap().to_owned();
-        self.raw_form(action, &[&[("csrf", csrf.as_str())], fields].concat())
-            .await
+    pub(super) async fn form(&self, page: &str, action: &str, fields: &[(&str, &str)]) -> HttpResponse {
+        self.visitor.form(page, action, fields).await
     }
 
-    /// Submits exactly these fields.
-    pub(super) async fn raw_form(&self, action: &str, fields: &[(&str, &str)]) -> Reply {
-        let body = serialized(fields);
-        self.send("POST", action, &[], &body).await
-    }
-
-    pub(super) async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        let mut all: Vec<(String, String)> = Vec::new();
-        if method == "POST" {
-            all.push(("content-type".into(), "application/x-www-form-urlencoded".into()));
-        }
-        all.extend(
-            self.cookie
-                .iter()
-                .map(|cookie| ("cookie".to_owned(), cookie.clone())),
-        );
-        all.extend(
-            headers
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
-        );
-        let asked = String::from_utf8(wire::request(method, path, &all, body.as_bytes())).unwrap();
-        let mut wire = Wire::open(self.server.admin_address()).await;
-        wire.say(asked.replacen("host: test", "host: 127.0.0.1", 1).as_bytes())
-            .await;
-        wire.hear().await
+    /// Submits exactly these fields, with these headers.
+    pub(super) async fn raw_form(
+        &self,
+        action: &str,
+        headers: &[(&str, &str)],
+        fields: &[(&str, &str)],
+    ) -> HttpResponse {
+        self.visitor.raw_form(action, headers, fields).await
     }
 
     /// The page, once it contains this text.
     pub(super) async fn until(&self, path: &str, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        eventually(&format!("`{text}` stands in {path}"), PATIENCE, async || {
             let page = self.page(path).await;
-            if page.contains(text) {
-                return page;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "`{text}` never stood in {path}:\n{page}"
-            );
-            sleep(LOOK_EVERY).await;
-        }
+            page.contains(text).then_some(page)
+        })
+        .await
     }
 }
 
@@ -186,12 +152,6 @@ fn text(folder: &Path, url: &str, door: Door) -> String {
          [destinations.app]\nkind = \"http\"\nurl = \"{url}\"\nmax_attempts = 1\n",
         folder.join("hapax.db").display()
     )
-}
-
-fn serialized(fields: &[(&str, &str)]) -> String {
-    let mut pairs = form_urlencoded::Serializer::new(String::new());
-    pairs.extend_pairs(fields);
-    pairs.finish()
 }
 
 /// The number on the overview's card with this name.

@@ -1,7 +1,8 @@
 //! The duplicates page.
 
+use hapax_testkit::Sink;
+
 use super::desk::Desk;
-use crate::wire::Sink;
 
 #[tokio::test]
 async fn the_page_names_the_source_its_gaps_its_window_and_the_id_that_came_most() {

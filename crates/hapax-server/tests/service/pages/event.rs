@@ -1,7 +1,8 @@
 //! The page of one event.
 
+use hapax_testkit::Sink;
+
 use super::desk::Desk;
-use crate::wire::Sink;
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid","amount":12345678901234567890}"#;
 
@@ -64,9 +65,9 @@ async fn markup_of_a_sender_is_shown_as_text_everywhere() {
         let reply = desk.get(&page).await;
         assert_eq!(reply.status, 200, "{page}");
         assert!(
-            !reply.body.contains("<script>alert") && !reply.body.contains("<img"),
+            !reply.text().contains("<script>alert") && !reply.text().contains("<img"),
             "{page}: {}",
-            reply.body
+            reply.text()
         );
         let policy = reply.header("content-security-policy").unwrap();
         assert!(
@@ -83,7 +84,7 @@ async fn markup_of_a_sender_is_shown_as_text_everywhere() {
         let reply = desk.get(&format!("{path}/payload?as={shown}")).await;
         assert_eq!(reply.header("content-type").unwrap(), "text/plain; charset=utf-8");
         assert_eq!(reply.header("x-content-type-options").unwrap(), "nosniff");
-        assert!(reply.body.contains(evil), "{}", reply.body);
+        assert!(reply.text().contains(evil), "{}", reply.text());
     }
 }
 
@@ -103,7 +104,7 @@ async fn a_long_payload_is_cut_on_the_page_and_says_so() {
         page.len()
     );
     let whole = desk.get(&format!("/events/{id}/payload?as=raw")).await;
-    assert_eq!(whole.body, body);
+    assert_eq!(whole.text(), body);
 }
 
 #[tokio::test]
@@ -135,7 +136,7 @@ async fn another_body_under_the_id_is_compared_and_released() {
     let action = format!("{path}{}", page[from..].split('"').next().unwrap());
     let reply = desk.form(&path, &action, &[]).await;
     assert_eq!(reply.status, 303, "{reply:?}");
-    let page = desk.page(&reply.header("location").unwrap()).await;
+    let page = desk.page(reply.header("location").unwrap()).await;
     assert!(
         page.contains("The conflicting body was released as a new event."),
         "{page}"
@@ -181,9 +182,9 @@ async fn what_is_no_event_is_a_page_that_says_so() {
     let missing = desk.get("/events/01940000-0000-7000-8000-000000000001").await;
     assert_eq!(missing.status, 404);
     assert!(
-        missing.body.contains("<h1>") && missing.body.contains("There is no event"),
+        missing.text().contains("<h1>") && missing.text().contains("There is no event"),
         "{}",
-        missing.body
+        missing.text()
     );
     assert_eq!(desk.get("/events/nonsense").await.status, 400);
 }

@@ -1,10 +1,10 @@
 //! An event exported as curl, and run against the service that exported it.
 
+use hapax_testkit::Sink;
 use tokio::process::Command;
 
 use super::desk::Desk;
 use crate::site::SECRET;
-use crate::wire::Sink;
 
 #[tokio::test]
 async fn a_copied_request_is_genuine_and_a_duplicate() {
@@ -18,16 +18,16 @@ async fn a_copied_request_is_genuine_and_a_duplicate() {
         script.header("content-type").unwrap(),
         "text/plain; charset=utf-8"
     );
-    assert!(!script.body.contains(SECRET));
+    assert!(!script.text().contains(SECRET));
     assert!(
-        script.body.contains("Hapax answers that it is a duplicate"),
+        script.text().contains("Hapax answers that it is a duplicate"),
         "{}",
-        script.body
+        script.text()
     );
     for _ in 0..2 {
         let ran = Command::new("sh")
             .arg("-c")
-            .arg(&script.body)
+            .arg(script.text())
             .output()
             .await
             .unwrap();
@@ -45,7 +45,7 @@ async fn a_copied_request_is_genuine_and_a_duplicate() {
         ("typescript", "node:test"),
     ] {
         let copy = desk.get(&format!("/events/{id}/export?as={kind}")).await;
-        assert!(copy.body.contains(mark), "{}", copy.body);
+        assert!(copy.text().contains(mark), "{}", copy.text());
     }
     assert_eq!(
         desk.get(&format!("/events/{id}/export?as=perl")).await.status,

@@ -1,8 +1,9 @@
 //! The overview and the audit trail.
 
+use hapax_testkit::{Sink, wire};
+
 use super::desk::{Desk, Door, figure};
 use crate::site::{OTHER_SECRET, now, stripe_headers_with};
-use crate::wire::{self, Sink};
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 

@@ -1,8 +1,9 @@
 //! Sources and destinations.
 
+use hapax_testkit::{Sink, wire};
+
 use super::desk::Desk;
 use crate::site::{OTHER_SECRET, SECRET, now, stripe_headers_with};
-use crate::wire::{self, Sink};
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 

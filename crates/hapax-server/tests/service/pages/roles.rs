@@ -1,7 +1,8 @@
 //! Permissions on the pages.
 
+use hapax_testkit::Sink;
+
 use super::desk::{ADMIN, Desk, Door, READER};
-use crate::wire::Sink;
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 const PAGES: [&str; 9] = [
@@ -30,16 +31,18 @@ async fn without_a_session_every_page_leads_to_the_login() {
         let reply = desk.get(&path).await;
         assert_eq!(reply.status, 303, "{path}: {reply:?}");
         assert!(reply.header("location").unwrap().starts_with("/login"), "{path}");
-        assert!(!reply.body.contains("evt_1"), "{path}");
+        assert!(!reply.text().contains("evt_1"), "{path}");
     }
-    let reply = desk.raw_form("/destinations/app/pause", &[("csrf", "x")]).await;
+    let reply = desk
+        .raw_form("/destinations/app/pause", &[], &[("csrf", "x")])
+        .await;
     assert_eq!(reply.header("location").unwrap(), "/login");
 }
 
 #[tokio::test]
 async fn a_token_that_only_reads_sees_forms_and_can_use_none() {
     let mut sink = Sink::start().await;
-    let mut desk = locked(&sink).await;
+    let desk = locked(&sink).await;
     let id = desk.twice(BODY).await;
     sink.next().await;
     desk.sign_in(READER).await;
@@ -77,7 +80,7 @@ async fn a_token_that_only_reads_sees_forms_and_can_use_none() {
     assert_eq!(desk.get(&format!("{event}/export?as=python")).await.status, 200);
     let payload = desk.get(&format!("/api/v1/events/{id}/payload")).await;
     assert_eq!(
-        (payload.status, payload.body.as_str()),
+        (payload.status, payload.text().as_str()),
         (200, BODY),
         "the download works"
     );
@@ -88,11 +91,11 @@ async fn a_token_that_only_reads_sees_forms_and_can_use_none() {
 #[tokio::test]
 async fn a_form_of_somebody_else_changes_nothing() {
     let sink = Sink::start().await;
-    let mut desk = locked(&sink).await;
+    let desk = locked(&sink).await;
     desk.twice(BODY).await;
     desk.sign_in(ADMIN).await;
     for fields in [&[][..], &[("csrf", "")], &[("csrf", "guessed")]] {
-        let reply = desk.raw_form("/destinations/app/pause", fields).await;
+        let reply = desk.raw_form("/destinations/app/pause", &[], fields).await;
         assert!((400..500).contains(&reply.status), "{reply:?}");
     }
     let foreign = [
@@ -100,7 +103,7 @@ async fn a_form_of_somebody_else_changes_nothing() {
         ("sec-fetch-site", "cross-site"),
     ];
     let reply = desk
-        .send("POST", "/destinations/app/pause", &foreign, "csrf=x")
+        .raw_form("/destinations/app/pause", &foreign, &[("csrf", "x")])
         .await;
     assert_eq!(reply.status, 403, "{reply:?}");
     assert!(!desk.page("/destinations").await.contains("Paused by"));

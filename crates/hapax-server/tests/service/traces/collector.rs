@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use hapax_telemetry::traces::context::Parent;
+use hapax_testkit::{Received, Sink, wire};
 use http::Response;
 use http_body_util::Full;
 use opentelemetry_proto::tonic::collector::trace::v1::{
@@ -15,8 +16,6 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message as _;
-
-use super::super::wire::{self, Sink};
 
 const PROTOBUF: &str = "application/x-protobuf";
 
@@ -72,7 +71,7 @@ impl Collector {
         self.seen.clone()
     }
 
-    fn take(&mut self, export: &wire::Seen) {
+    fn take(&mut self, export: &Received) {
         assert_eq!(export.path, "/v1/traces");
         assert_eq!(export.headers["content-type"], PROTOBUF);
         let request = ExportTraceServiceRequest::decode(export.body.clone()).unwrap();

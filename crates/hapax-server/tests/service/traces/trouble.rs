@@ -3,17 +3,17 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use hapax_testkit::{PATIENCE, Sink};
 use http::Response;
 use http_body_util::Full;
 use tokio::net::TcpListener;
 
 use super::super::site::{Site, admin};
-use super::super::wire::{PATIENCE, Sink};
 use super::{deliver_twice, traced};
 
 /// The value of `hapax_spans_total` with this result.
 async fn spans(site: &Site, result: &str) -> u64 {
-    let page = admin(&site.server, "GET", "/metrics", "").await.body;
+    let page = admin(&site.server, "GET", "/metrics", "").await.text();
     let name = format!("hapax_spans_total{{result=\"{result}\"}} ");
     let line = page.lines().find_map(|line| line.strip_prefix(&name));
     line.unwrap_or_else(|| panic!("{name} in {page}"))
@@ -111,7 +111,7 @@ async fn what_does_not_fit_is_dropped_and_counted() {
 async fn many_copies(site: &Site, count: usize) {
     let body = br#"{"id":"evt_1","type":"invoice.paid"}"#;
     let headers = super::super::site::stripe_headers(body);
-    let mut wire = super::super::wire::Wire::open(site.server.ingest_address()).await;
+    let mut wire = hapax_testkit::Wire::open(site.server.ingest_address()).await;
     for _ in 0..count {
         assert_eq!(wire.post("/in/stripe", &headers, body).await.status, 200);
     }
