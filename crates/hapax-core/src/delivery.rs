@@ -42,7 +42,7 @@ pub struct NewDelivery {
     /// The lane to join, if the destination is ordered.
     pub lane: Option<Lane>,
     /// Store the delivery already leased, for a local worker that can run it immediately. Never combined with a lane.
-    pub hand_over: Option<HandOver>,
+    pub first_lease: Option<FirstLease>,
 }
 
 impl NewDelivery {
@@ -51,14 +51,14 @@ impl NewDelivery {
         Self {
             destination: destination.into(),
             lane: None,
-            hand_over: None,
+            first_lease: None,
         }
     }
 }
 
 /// The terms on which a delivery is passed directly to a local worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandOver {
+pub struct FirstLease {
     /// The process that runs it.
     pub owner: Owner,
     /// The length of the lease.

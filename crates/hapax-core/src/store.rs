@@ -79,7 +79,7 @@ pub trait Store: Send + Sync + 'static {
     /// others in the batch. After an error the caller may send the same request again with the same ids: events that
     /// were written are then returned as [`Claim::Seen`] with the caller's own id.
     ///
-    /// A delivery with `hand_over` is stored as running, with a token and its first attempt counted.
+    /// A delivery with `first_lease` is stored as running, with a token and its first attempt counted.
     ///
     /// An event with `claimed_body` claims its body, too. If another identity in the scope has claimed the same body,
     /// the event is new but held: it is flagged as having the same body as that event, and each of its deliveries is

@@ -220,7 +220,7 @@ impl DestinationRuntime {
     }
 
     /// One permit for a delivery whose event is being accepted, if nothing older waits and the destination is open.
-    pub(crate) fn hand_over(self: &Arc<Self>, now: Duration) -> Option<Reserved> {
+    pub(crate) fn first_lease(self: &Arc<Self>, now: Duration) -> Option<Reserved> {
         if self.has_backlog() || self.gate(now) != Gate::Closed {
             return None;
         }

@@ -251,7 +251,7 @@ fn enqueue(
         if lanes::is_taken(desk, destination, &lane.key)? {
             class = Class::Waiting;
         }
-    } else if let Some(terms) = &delivery.hand_over {
+    } else if let Some(terms) = &delivery.first_lease {
         class = Class::Running;
         state = DeliveryState::Running;
         wake_at = now.plus(terms.lease_for);
@@ -268,7 +268,7 @@ fn enqueue(
         state_code(state),
         handed.map_or(0, |handed| handed.token.0 as i64),
         i64::from(handed.is_some()),
-        delivery.hand_over.map(|terms| terms.owner.0 as i64),
+        delivery.first_lease.map(|terms| terms.owner.0 as i64),
         generation.0,
         key.as_bytes(),
         delivery.lane.as_ref().map(|lane| lane.key.as_str()),

@@ -108,7 +108,7 @@ impl Relay {
         if count > 0 {
             fail::fail_point!("outbox.after_claim");
             // No two of them have the same order key, so they may run concurrently.
-            let ends = join_all(rows.into_iter().map(|row| self.hand_over(row))).await;
+            let ends = join_all(rows.into_iter().map(|row| self.relay_row(row))).await;
             fail::fail_point!("outbox.before_settle");
             self.table.settle(order.token, ends).await?;
             fail::fail_point!("outbox.after_settle");
@@ -120,7 +120,7 @@ impl Relay {
         Ok(count)
     }
 
-    async fn hand_over(&self, row: Row) -> (i64, End) {
+    async fn relay_row(&self, row: Row) -> (i64, End) {
         let id = row.id;
         let end = match row.directed_event(&self.outbox.name, &self.destinations, &*self.clock) {
             Ok(directed_event) => self.accept(directed_event).await,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::delivery::HandOver;
+use hapax_core::delivery::FirstLease;
 use hapax_core::store::IndexedValue;
 use hapax_core::{BodyHash, Identity, Lane, NewDelivery, NewEvent, is_set_aside};
 
@@ -63,17 +63,17 @@ impl Inner {
             });
             (destination.id.clone(), lane, destination.lease)
         });
-        let may_hand_over = lane.is_none() && !self.is_stopping();
-        let owner = self.owners.current(now).filter(|_| may_hand_over);
-        let permit = owner.and_then(|_| runtime.hand_over(now));
-        let hand_over = permit
+        let may_lease = lane.is_none() && !self.is_stopping();
+        let owner = self.owners.current(now).filter(|_| may_lease);
+        let permit = owner.and_then(|_| runtime.first_lease(now));
+        let first_lease = permit
             .as_ref()
             .and(owner)
-            .map(|owner| HandOver { owner, lease_for });
+            .map(|owner| FirstLease { owner, lease_for });
         let delivery = NewDelivery {
             destination,
             lane,
-            hand_over,
+            first_lease,
         };
         (delivery, permit)
     }
@@ -126,7 +126,7 @@ impl Inner {
         let identity = event.identity.of_conflict(content);
         let key = identity.key();
         let waiting = |delivery| NewDelivery {
-            hand_over: None,
+            first_lease: None,
             ..delivery
         };
         let deliveries: Vec<_> = event.deliveries.into_iter().map(waiting).collect();

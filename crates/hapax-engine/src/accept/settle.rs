@@ -136,7 +136,7 @@ impl Inner {
         };
         let mut waits = false;
         for ((delivery, reserved), handed) in deliveries.into_iter().zip(permits).zip(tokens) {
-            let handed = delivery.hand_over.zip(handed);
+            let handed = delivery.first_lease.zip(handed);
             let permit = reserved.filter(|_| handed.is_some()).and_then(Reserved::used);
             match (permit, handed, &stored) {
                 (Some(permit), Some((terms, handed)), Some(event)) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hapax_core::delivery::HandOver;
+use hapax_core::delivery::FirstLease;
 use hapax_core::store::{AcceptRequest, AliveReport, Patience};
 use hapax_core::{Clock, Identity, NewDelivery, Owner, SystemRandom};
 use hapax_engine::AttemptResult;
@@ -22,7 +22,7 @@ async fn held_by_another(world: &World) {
     let random = SystemRandom::new();
     let mut event = Draft::new(&ids, &random, Identity::new("shop", "evt_1")).build();
     let mut delivery = NewDelivery::to("billing");
-    delivery.hand_over = Some(HandOver {
+    delivery.first_lease = Some(FirstLease {
         owner: GONE,
         lease_for: Duration::from_secs(3_600),
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hapax_core::delivery::HandOver;
+use hapax_core::delivery::FirstLease;
 use hapax_core::store::{AcceptRequest, Report};
 use hapax_core::{
     AttemptOutcome, BodyHash, DeliveryState, ErrorClass, EventIds, EventStatus, Headers, Identity,
@@ -276,7 +276,7 @@ async fn left_by_a_dead_process(world: &World, count: u32) {
     for number in 0..count {
         let identity = Identity::new("shop", format!("evt_{number}"));
         let key = identity.key();
-        let hand_over = Some(HandOver {
+        let first_lease = Some(FirstLease {
             owner: Owner(7),
             lease_for: 5 * SECOND,
         });
@@ -299,7 +299,7 @@ async fn left_by_a_dead_process(world: &World, count: u32) {
             deliveries: vec![NewDelivery {
                 destination: "billing".into(),
                 lane: None,
-                hand_over,
+                first_lease,
             }],
             claimed_body: None,
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hapax_core::delivery::HandOver;
+use hapax_core::delivery::FirstLease;
 use hapax_core::{
     BodyHash, ContentHash, EventIds, Headers, Identity, Lane, NewDelivery, NewEvent, OnDead, Owner, Random,
     SourceName, Timestamp,
@@ -129,7 +129,7 @@ impl Draft {
     #[must_use]
     pub fn handed_to(self, destination: &str, lease_for: Duration) -> Self {
         let mut delivery = NewDelivery::to(destination);
-        delivery.hand_over = Some(HandOver {
+        delivery.first_lease = Some(FirstLease {
             owner: Owner(7),
             lease_for,
         });

@@ -74,7 +74,7 @@ impl State {
 
 /// Starts a delivery at once if it is leased with the accept.
 fn start(delivery: &mut Delivery, now: Timestamp, new: &NewDelivery) -> Option<Handed> {
-    let terms = new.hand_over?;
+    let terms = new.first_lease?;
     delivery.state = DeliveryState::Running;
     delivery.attempts = 1;
     delivery.lease_until = now.plus(terms.lease_for);

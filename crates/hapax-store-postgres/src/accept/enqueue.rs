@@ -162,7 +162,7 @@ fn lane_name(delivery: &NewDelivery) -> Option<LaneName> {
 
 /// Whether it needs a number, for its position in its lane or for its token.
 const fn is_numbered(delivery: &NewDelivery) -> bool {
-    delivery.lane.is_some() || delivery.hand_over.is_some()
+    delivery.lane.is_some() || delivery.first_lease.is_some()
 }
 
 fn row(
@@ -198,7 +198,7 @@ fn row(
         }
         return Ok((row, None));
     }
-    let Some(terms) = &delivery.hand_over else {
+    let Some(terms) = &delivery.first_lease else {
         return Ok((row, None));
     };
     row.token = numbers.next()?;

@@ -199,8 +199,8 @@ impl<'a> Delivery<'a> {
             to: new.destination.as_str(),
             lane: lane.map(|lane| lane.key.as_str()),
             skip: lane.filter(|lane| lane.on_dead == OnDead::Skip).map(|_| true),
-            lease: new.hand_over.map(|terms| crate::micros(terms.lease_for)),
-            owner: new.hand_over.map(|terms| crate::alive::name(terms.owner)),
+            lease: new.first_lease.map(|terms| crate::micros(terms.lease_for)),
+            owner: new.first_lease.map(|terms| crate::alive::name(terms.owner)),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hapax_core::delivery::HandOver;
+use hapax_core::delivery::FirstLease;
 use hapax_core::store::Claim;
 use hapax_core::{NewDelivery, NewEvent, Owner};
 use hapax_store_redis::{OpenError, Options, RedisStore};
@@ -103,7 +103,7 @@ async fn the_first_calls_after_a_promotion_wait_no_longer_for_replicas_than_othe
     let maker = Maker::default();
     let handed_over = |name: &str| NewEvent {
         deliveries: vec![NewDelivery {
-            hand_over: Some(HandOver {
+            first_lease: Some(FirstLease {
                 owner: Owner(1),
                 lease_for: LONG,
             }),

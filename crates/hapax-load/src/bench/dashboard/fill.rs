@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use hapax_core::delivery::HandOver;
+use hapax_core::delivery::FirstLease;
 use hapax_core::store::{
     AcceptRequest, AuditEntry, Claim, ConflictingBody, DuplicateNote, Pause, Report, Subject, TimeRange,
     Traffic, TrafficRow,
@@ -190,7 +190,7 @@ fn deliveries(number: u64) -> Vec<NewDelivery> {
         number if number % 20 == 0 => Vec::new(),
         number if number % 50 == 3 => vec![NewDelivery::to(PAUSED)],
         _ => vec![NewDelivery {
-            hand_over: Some(HandOver {
+            first_lease: Some(FirstLease {
                 owner: OWNER,
                 lease_for: LEASE,
             }),
