@@ -180,6 +180,7 @@ async fn every_page_has_its_picture_in_light_and_dark() {
                 browser.until_shown("done").await;
             }
             browser.open(path).await;
+            assert_eq!(menu_lines(browser).await, 1, "{name}: the menu wraps");
             for theme in ["light", "dark"] {
                 let picture = take(browser, theme).await;
                 let bytes = picture.len();
@@ -192,6 +193,12 @@ async fn every_page_has_its_picture_in_light_and_dark() {
         }
     })
     .await;
+}
+
+async fn menu_lines(browser: &Browser) -> u64 {
+    let tops =
+        "return new Set([...document.querySelectorAll('.bar nav li')].map((item) => item.offsetTop)).size";
+    browser.run(tops).await.as_u64().unwrap()
 }
 
 /// Without the pointer, which would highlight the element below it.
