@@ -103,19 +103,19 @@ pub fn text(
     let facts = settings.facts.get(event.source.as_str());
     Ok(match format {
         ExportFormat::Curl => curl::text(event, &resign::request(event, facts, now)?, now),
-        ExportFormat::Rust => rust::text(&Copy::of(record, facts)),
-        ExportFormat::Python => python::text(&Copy::of(record, facts)),
-        ExportFormat::Typescript => typescript::text(&Copy::of(record, facts)),
+        ExportFormat::Rust => rust::text(&ExportedEvent::of(record, facts)),
+        ExportFormat::Python => python::text(&ExportedEvent::of(record, facts)),
+        ExportFormat::Typescript => typescript::text(&ExportedEvent::of(record, facts)),
     })
 }
 
 /// What a test delivers: the event as destinations receive it.
-struct Copy<'a> {
+struct ExportedEvent<'a> {
     event: &'a StoredEvent,
     headers: Vec<(String, String)>,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> ExportedEvent<'a> {
     fn of(record: &'a EventRecord, facts: Option<&SourceFacts>) -> Self {
         let event = &record.event;
         let mut headers = event_headers(event, facts);

@@ -60,7 +60,7 @@ fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, no
         IdOrigin::Conflict => {
             "The provider used this id for a different body before. The event was accepted under an id made of both. "
         }
-        IdOrigin::Sender | IdOrigin::Missing => "",
+        IdOrigin::Provider | IdOrigin::Missing => "",
     };
     let place = rule.map_or_else(String::new, |rule| format!(", found at {rule},"));
     let id = format!(
@@ -79,12 +79,12 @@ fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, no
         ),
         Some(tally) => format!(
             "{conflict}{} because {id} was already first committed at {first}; the ledger remembers it for another {left}.",
-            copies(tally)
+            duplicate_count(tally)
         ),
     }
 }
 
-fn copies(tally: &DuplicateTally) -> String {
+fn duplicate_count(tally: &DuplicateTally) -> String {
     match tally.count {
         1 => "1 later delivery was a duplicate".to_owned(),
         many => format!("{many} later deliveries were duplicates"),

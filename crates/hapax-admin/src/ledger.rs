@@ -47,7 +47,7 @@ pub(crate) async fn entry(state: &AdminState, source: String, event_id: String) 
     let store = state.engine.store();
     let entry = store.look_up(&identity).await?;
     let entry = entry.ok_or_else(|| unknown(&source, &identity))?;
-    let copies = store.duplicates(&identity).await?;
+    let duplicates = store.duplicates(&identity).await?;
     Ok(LedgerView {
         source,
         scope: identity.scope.to_string(),
@@ -58,8 +58,8 @@ pub(crate) async fn entry(state: &AdminState, source: String, event_id: String) 
         expires_at: entry.expires_at,
         window_left_seconds: entry.expires_at.since(state.now()).as_secs(),
         body_sha256: entry.raw_hash.to_string(),
-        duplicates: copies.as_ref().map_or(0, |tally| tally.count),
-        last_at: copies.map(|tally| tally.last_at),
+        duplicates: duplicates.as_ref().map_or(0, |tally| tally.count),
+        last_at: duplicates.map(|tally| tally.last_at),
     })
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn event_query() -> Object {
                 ErrorClass::ALL.map(ErrorClass::as_str),
             ),
         )
-        .property("duplicates", copies())
+        .property("duplicates", duplicates())
         .property(
             "has",
             choice("Only events that have a conflict.", Null::Yes, ["conflict"]),
@@ -143,7 +143,7 @@ pub(crate) fn event_query() -> Object {
         .build()
 }
 
-fn copies() -> Object {
+fn duplicates() -> Object {
     let number = |schema_type| {
         ObjectBuilder::new()
             .schema_type(schema_type)

@@ -93,7 +93,7 @@ pub fn is_set_aside(event_id: &str) -> bool {
 pub enum IdOrigin {
     /// The provider assigned it.
     #[default]
-    Sender,
+    Provider,
     /// Hapax generated it: the event is not deduplicated.
     Generated,
     /// There is none: the event is quarantined.
@@ -104,12 +104,12 @@ pub enum IdOrigin {
 
 impl IdOrigin {
     /// Every origin.
-    pub const ALL: [Self; 4] = [Self::Sender, Self::Generated, Self::Missing, Self::Conflict];
+    pub const ALL: [Self; 4] = [Self::Provider, Self::Generated, Self::Missing, Self::Conflict];
 
     /// The origin's name, as used in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Sender => "sender",
+            Self::Provider => "provider",
             Self::Generated => "generated",
             Self::Missing => "missing",
             Self::Conflict => "conflict",
@@ -125,7 +125,7 @@ impl IdOrigin {
         } else if is_set_aside(event_id) {
             Self::Missing
         } else {
-            Self::Sender
+            Self::Provider
         }
     }
 }

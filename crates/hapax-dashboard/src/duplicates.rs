@@ -153,7 +153,7 @@ fn id_row(one: &RedeliveredView, now: Timestamp) -> Markup {
             }
             td class="number" {
                 @match one.duplicates {
-                    Some(copies) => { (readable::count(copies)) }
+                    Some(duplicates) => { (readable::count(duplicates)) }
                     None => { "up to " (readable::count(one.duplicates_at_most)) }
                 }
             }

@@ -14,14 +14,16 @@ impl Inner {
 
     /// Writes one bounded portion of the gathered counts. Returns whether there were any.
     pub(crate) async fn flush_gathered(&self) -> bool {
-        let (copies, bodies, uncounted) = self.gather.take();
+        let (duplicates, bodies, uncounted) = self.gather.take();
         if uncounted > 0 {
-            self.observe(&Observation::DuplicatesUncounted { copies: uncounted });
+            self.observe(&Observation::DuplicatesUncounted {
+                duplicates: uncounted,
+            });
         }
-        let any = !copies.is_empty() || !bodies.is_empty();
+        let any = !duplicates.is_empty() || !bodies.is_empty();
         let store = &self.parts.store;
-        if !copies.is_empty()
-            && let Err(error) = store.note_duplicates(copies).await
+        if !duplicates.is_empty()
+            && let Err(error) = store.note_duplicates(duplicates).await
         {
             self.observe(&Observation::StoreFailed {
                 during: "counting duplicates",

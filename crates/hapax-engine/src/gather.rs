@@ -25,20 +25,20 @@ pub(crate) struct Gather(Mutex<Gathered>);
 
 #[derive(Debug, Default)]
 struct Gathered {
-    copies: HashMap<Key, DuplicateNote, BuildHasherDefault<KeyHasher>>,
+    duplicates: HashMap<Key, DuplicateNote, BuildHasherDefault<KeyHasher>>,
     uncounted: u64,
     bodies: Vec<BodyNote>,
 }
 
 impl Gather {
     /// A duplicate arrived.
-    pub(crate) fn copy(&self, key: Key, first_seen: Timestamp, at: Timestamp) {
+    pub(crate) fn duplicate(&self, key: Key, first_seen: Timestamp, at: Timestamp) {
         let mut gathered = self.0.lock();
-        if gathered.copies.len() >= KEYS_MAX && !gathered.copies.contains_key(&key) {
+        if gathered.duplicates.len() >= KEYS_MAX && !gathered.duplicates.contains_key(&key) {
             gathered.uncounted += 1;
             return;
         }
-        let note = gathered.copies.entry(key).or_insert_with(|| DuplicateNote {
+        let note = gathered.duplicates.entry(key).or_insert_with(|| DuplicateNote {
             key,
             count: 0,
             last_at: at,
@@ -64,14 +64,14 @@ impl Gather {
     /// One bounded portion of the counts, and how many duplicates were not counted.
     pub(crate) fn take(&self) -> (Vec<DuplicateNote>, Vec<BodyNote>, u64) {
         let mut gathered = self.0.lock();
-        let keys: Vec<Key> = gathered.copies.keys().take(FLUSH_MAX).copied().collect();
-        let copies = keys
+        let keys: Vec<Key> = gathered.duplicates.keys().take(FLUSH_MAX).copied().collect();
+        let duplicates = keys
             .iter()
-            .filter_map(|key| gathered.copies.remove(key))
+            .filter_map(|key| gathered.duplicates.remove(key))
             .collect();
         let bodies_taken = gathered.bodies.len().min(FLUSH_MAX);
         let bodies = gathered.bodies.drain(..bodies_taken).collect();
-        (copies, bodies, std::mem::take(&mut gathered.uncounted))
+        (duplicates, bodies, std::mem::take(&mut gathered.uncounted))
     }
 }
 
@@ -81,16 +81,16 @@ mod tests {
     use hapax_core::Identity;
 
     #[test]
-    fn copies_are_tallied_with_their_last_gaps() {
+    fn duplicates_are_tallied_with_their_last_gaps() {
         let gather = Gather::default();
         let key = Identity::new("scope", "id").key();
         for second in 1..=30 {
-            gather.copy(key, Timestamp::from_seconds(0), Timestamp::from_seconds(second));
+            gather.duplicate(key, Timestamp::from_seconds(0), Timestamp::from_seconds(second));
         }
-        let (copies, _, _) = gather.take();
-        assert_eq!(copies[0].count, 30);
-        assert_eq!(copies[0].gaps_ms.len(), GAPS_MAX);
-        assert_eq!(copies[0].gaps_ms.last(), Some(&30_000));
+        let (duplicates, _, _) = gather.take();
+        assert_eq!(duplicates[0].count, 30);
+        assert_eq!(duplicates[0].gaps_ms.len(), GAPS_MAX);
+        assert_eq!(duplicates[0].gaps_ms.last(), Some(&30_000));
     }
 
     #[test]
@@ -98,9 +98,9 @@ mod tests {
         let gather = Gather::default();
         let now = Timestamp::from_seconds(1);
         for number in 0..KEYS_MAX + 5 {
-            gather.copy(Identity::new("scope", number.to_string()).key(), now, now);
+            gather.duplicate(Identity::new("scope", number.to_string()).key(), now, now);
         }
-        let (copies, _, uncounted) = gather.take();
-        assert_eq!((copies.len(), uncounted), (FLUSH_MAX, 5));
+        let (duplicates, _, uncounted) = gather.take();
+        assert_eq!((duplicates.len(), uncounted), (FLUSH_MAX, 5));
     }
 }

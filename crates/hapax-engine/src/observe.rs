@@ -88,7 +88,7 @@ pub enum Observation<'a> {
     },
     /// Duplicates that could not be counted because too many ids repeat at once.
     DuplicatesUncounted {
-        copies: u64,
+        duplicates: u64,
     },
 }
 

@@ -24,7 +24,7 @@ impl Inner {
             .into_iter()
             .map(|envelope| {
                 let event_id = match envelope.identification {
-                    Identification::BySender | Identification::Missing => envelope.event_id,
+                    Identification::ByProvider | Identification::Missing => envelope.event_id,
                     Identification::Never => format!(
                         "{GENERATED}{}",
                         self.fresh_id(source, &envelope.event_id, received_at)

@@ -41,7 +41,7 @@ pub struct Plan {
     /// Number of different events.
     pub events: usize,
     /// Each event is sent between once and this many times in random order, and once more at the end.
-    pub copies_max: usize,
+    pub times_max: usize,
     /// Number of times to kill the service.
     pub kills: usize,
     /// A store to use; with `None`, a new SQLite file in the workspace.
@@ -56,7 +56,7 @@ pub async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Proof> {
     let secret = new_secret();
     let book = Book::open(plan.store.as_deref(), folder).await?;
     let site = site(plan.store.as_deref(), folder, &sink, &book, &secret)?;
-    let waves = Waves::new(plan.events, plan.copies_max);
+    let waves = Waves::new(plan.events, plan.times_max);
     let progress = Progress::new(waves.total() as u64);
     progress.say(format!("signing {} events", plan.events));
     let prepared = prepare(&site, &secret, plan.events).await?;

@@ -335,7 +335,7 @@ registry! {
     }
     erasing {
         what_an_erased_event_brought_is_gone,
-        a_copy_of_an_erased_event_is_a_duplicate,
+        an_erased_event_that_arrives_again_is_a_duplicate,
         erasing_twice_changes_nothing,
         a_conflict_that_comes_after_an_erasure_can_be_erased,
         unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose,

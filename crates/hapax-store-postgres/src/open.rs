@@ -21,7 +21,7 @@ pub(crate) async fn open(options: &Options) -> Result<(Connector, Spread), OpenE
     check_durability(&client, options).await?;
     schema::migrate(&client).await?;
     if options.purpose == Purpose::Serve {
-        refuse_unfinished_copy(&client).await?;
+        refuse_unfinished_migration(&client).await?;
     }
     let spread = match options.spread {
         Some(spread) => spread,
@@ -57,7 +57,7 @@ async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
     Ok(Spread::ByBucket)
 }
 
-async fn refuse_unfinished_copy(client: &Client) -> Result<(), OpenError> {
+async fn refuse_unfinished_migration(client: &Client) -> Result<(), OpenError> {
     if import_mark::is_there(client).await.map_err(OpenError::database)? {
         return Err(OpenError::UnfinishedMigration);
     }

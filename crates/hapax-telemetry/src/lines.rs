@@ -107,9 +107,9 @@ pub(super) fn write(observation: &Observation<'_>) {
         Observation::AuditHead { head } => {
             info!(%head, "audit entry written");
         }
-        Observation::DuplicatesUncounted { copies } => {
+        Observation::DuplicatesUncounted { duplicates } => {
             warn!(
-                copies,
+                duplicates,
                 "duplicates were answered but not counted: too many ids repeat at once"
             );
         }

@@ -72,7 +72,7 @@ impl SourceMeter {
                 self.gaps.observe(self.clock.elapsed(), age);
                 self.duplicate_age_seconds
                     .observe_event(age.as_secs_f64(), *id, self.clock.now());
-                Happened::Copied
+                Happened::Duplicate
             }
             Accepted::Quarantined { .. } => {
                 self.quarantined.inc();

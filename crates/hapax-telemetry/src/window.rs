@@ -28,7 +28,7 @@ pub(super) enum Happened {
     /// A new event arrived.
     Accepted,
     /// A duplicate arrived.
-    Copied,
+    Duplicate,
     /// A conflicting body arrived under a known id.
     Conflicted,
     /// A request failed verification and was refused.
@@ -133,7 +133,7 @@ impl Recent {
         let of = |happened: Happened| sums[happened as usize];
         Figures {
             accepted: of(Happened::Accepted),
-            duplicates: of(Happened::Copied),
+            duplicates: of(Happened::Duplicate),
             conflicts: of(Happened::Conflicted),
             unproven: of(Happened::Unproven),
             completed: of(Happened::Completed),
@@ -180,9 +180,9 @@ impl Recent {
 
 fn ratio(counts: &[u64; KINDS]) -> Option<f64> {
     let of = |happened: Happened| counts[happened as usize];
-    let copies = of(Happened::Copied);
-    let genuine = of(Happened::Accepted) + copies + of(Happened::Conflicted);
-    (genuine > 0).then(|| copies as f64 / genuine as f64)
+    let duplicates = of(Happened::Duplicate);
+    let genuine = of(Happened::Accepted) + duplicates + of(Happened::Conflicted);
+    (genuine > 0).then(|| duplicates as f64 / genuine as f64)
 }
 
 /// The most recent slots of a numbered sequence.
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(window.figures(at(0)).dedupe_ratio, None);
         window.count(at(5), Happened::Accepted);
         for _ in 0..3 {
-            window.count(at(10), Happened::Copied);
+            window.count(at(10), Happened::Duplicate);
         }
         assert_eq!(window.figures(at(30)).dedupe_ratio, Some(0.75));
         assert_eq!(window.figures(at(599)).dedupe_ratio, Some(0.75));
@@ -288,10 +288,10 @@ mod tests {
     fn four_bad_slots_of_sixty_are_the_95th_percentile_and_three_are_not() {
         let window = Window::default();
         for slot in 0..3 {
-            window.count(at(1_000 + slot * 10), Happened::Copied);
+            window.count(at(1_000 + slot * 10), Happened::Duplicate);
         }
         assert!(window.figures(at(1_100)).dedupe_ratio_p95.abs() < f64::EPSILON);
-        window.count(at(1_030), Happened::Copied);
+        window.count(at(1_030), Happened::Duplicate);
         // The current slot does not count yet.
         assert!(window.figures(at(1_035)).dedupe_ratio_p95.abs() < f64::EPSILON);
         assert!((window.figures(at(1_040)).dedupe_ratio_p95 - 1.0).abs() < f64::EPSILON);

@@ -10,14 +10,14 @@ use tokio::task::JoinSet;
 use super::{Connection, Delivery, HttpResponse};
 
 /// The load: every event this often, in any order, over this many connections.
-pub struct Copies {
+pub struct Repeated {
     pub deliveries: Vec<Delivery>,
     pub each: usize,
     pub connections: usize,
 }
 
 /// Sends everything, and returns every response under its event id.
-pub async fn deliver_all(address: SocketAddr, copies: Copies) -> BTreeMap<String, Vec<HttpResponse>> {
+pub async fn deliver_all(address: SocketAddr, copies: Repeated) -> BTreeMap<String, Vec<HttpResponse>> {
     let mut all: Vec<Delivery> = copies
         .deliveries
         .iter()

@@ -30,7 +30,7 @@ mod visitor;
 mod wait;
 
 pub use answer::HttpResponse;
-pub use clients::{Copies, deliver_all};
+pub use clients::{Repeated, deliver_all};
 pub use command::{Outcome, binary, hapax as command_in, run};
 pub use connection::Connection;
 pub use delivery::Delivery;

@@ -26,7 +26,7 @@ pub enum FindingKind {
     /// The effect was different from that of a single delivery.
     Different,
     /// A duplicate of a completed event was not answered 2xx.
-    CopyRefused,
+    DuplicateRefused,
     /// No delivery was ever answered 2xx.
     NeverAccepted,
     /// A duplicate was answered 2xx before the event was handled.
@@ -71,7 +71,7 @@ impl FindingKind {
             Self::Doubled => "the event took effect more than once",
             Self::Lost => "the event was lost, in whole or in part",
             Self::Different => "the effect differs from that of a single delivery",
-            Self::CopyRefused => "a duplicate of a completed event was not answered 2xx",
+            Self::DuplicateRefused => "a duplicate of a completed event was not answered 2xx",
             Self::NeverAccepted => "the event was never answered 2xx",
             Self::AnsweredEarly => "a duplicate was answered 2xx before the event was handled",
             Self::Overwritten => "an older event overwrote the state set by a newer one",
@@ -90,7 +90,7 @@ impl FindingKind {
                 "The event was recorded as handled before it was applied, and applying it then failed; the provider retried and got a success response."
             }
             Self::Different => "Duplicates have an effect, although the event was not simply applied twice.",
-            Self::CopyRefused => {
+            Self::DuplicateRefused => {
                 "The provider treats this as a failure, retries the event for days, and may disable the endpoint."
             }
             Self::NeverAccepted => "The provider stops retrying eventually, and the event is lost.",
@@ -113,7 +113,7 @@ impl FindingKind {
             Self::Doubled | Self::Lost | Self::Different | Self::AnsweredEarly => {
                 "Insert the event's id under a unique constraint in the same transaction as its effect: if the id exists already, roll back and answer 2xx; if applying the event fails, both are rolled back."
             }
-            Self::CopyRefused => "Answer 2xx to a duplicate of a completed event.",
+            Self::DuplicateRefused => "Answer 2xx to a duplicate of a completed event.",
             Self::NeverAccepted => {
                 "Check the response above and the handler's log; a record left by an earlier attempt may block the event."
             }

@@ -142,7 +142,7 @@ impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Again => formatter.write_str("again"),
-            Self::Concurrent(copies) => write!(formatter, "concurrent:{copies}"),
+            Self::Concurrent(times) => write!(formatter, "concurrent:{times}"),
             Self::HangUp => formatter.write_str("hang-up"),
             Self::Slow => formatter.write_str("slow"),
             Self::Late(others) => write!(formatter, "late:{others}"),

@@ -136,7 +136,7 @@ impl FromStr for Repeat {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.parse()? {
             Plan::Again => Ok(Self::Again),
-            Plan::Concurrent(copies) => Ok(Self::Concurrent(copies)),
+            Plan::Concurrent(times) => Ok(Self::Concurrent(times)),
             Plan::HangUp
             | Plan::Slow
             | Plan::Late(_)

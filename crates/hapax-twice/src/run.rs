@@ -10,7 +10,7 @@
 //!    more, the effect was doubled; if there is less, it was lost.
 //! 3. One more plain duplicate is sent. It must be answered 2xx, and must change nothing at all.
 
-mod copies;
+mod duplicates;
 mod forged;
 mod interrupted;
 mod order;
@@ -136,7 +136,7 @@ impl Runner {
         let mut name = subject.event.name.clone();
         let outcome = match plan {
             Plan::Again => self.again(subject).await,
-            Plan::Concurrent(copies) => self.concurrent(subject, *copies).await,
+            Plan::Concurrent(times) => self.concurrent(subject, *times).await,
             Plan::HangUp => self.hang_up(subject).await,
             Plan::Slow => self.slow(subject).await,
             Plan::Late(others) => self.late(subject, subjects, *others).await,

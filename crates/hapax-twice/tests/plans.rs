@@ -31,7 +31,7 @@ enum Fault {
     /// It remembers only the last three events.
     ShortMemory,
     /// It answers a duplicate with 409.
-    RefusesCopies,
+    RefusesDuplicates,
     /// The event that arrives last wins.
     LastWins,
     /// It checks no signature.
@@ -81,7 +81,12 @@ async fn a_short_memory_is_found_by_a_late_copy_and_not_by_an_early_one() {
 
 #[tokio::test]
 async fn a_copy_that_is_refused_is_a_fault() {
-    finds(Fault::RefusesCopies, Plan::Again, FindingKind::CopyRefused).await;
+    finds(
+        Fault::RefusesDuplicates,
+        Plan::Again,
+        FindingKind::DuplicateRefused,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -178,7 +183,7 @@ fn handle(memory: &mut Memory, fault: Fault, headers: &HeaderMap, body: &[u8]) -
     if fault == Fault::ShortMemory && memory.seen.len() > 3 {
         memory.seen.remove(0);
     }
-    match (genuine, known && fault == Fault::RefusesCopies) {
+    match (genuine, known && fault == Fault::RefusesDuplicates) {
         (false, _) => StatusCode::BAD_REQUEST,
         (true, true) => StatusCode::CONFLICT,
         (true, false) => StatusCode::OK,

@@ -64,7 +64,7 @@ async fn a_post_is_delivered_twice_and_a_get_once_and_both_are_answered() {
 }
 
 #[tokio::test]
-async fn copies_that_are_answered_differently_are_reported_and_the_caller_gets_the_first_answer() {
+async fn duplicates_that_are_answered_differently_are_reported_and_the_caller_gets_the_first_answer() {
     for repeat in [Repeat::Again, Repeat::Concurrent(3)] {
         let seen = AtomicU64::new(0);
         let seen = Arc::new(seen);

@@ -405,8 +405,8 @@ mod tests {
             match event.identification {
                 Identification::Never => assert!(provider.identity.event_id.is_none(), "{name}"),
                 Identification::Missing => panic!("{name}"),
-                Identification::BySender if is_hash(&provider.identity) => {}
-                Identification::BySender => assert!(event.event_id.contains("sample_1"), "{name}"),
+                Identification::ByProvider if is_hash(&provider.identity) => {}
+                Identification::ByProvider => assert!(event.event_id.contains("sample_1"), "{name}"),
             }
             assert!(event.event_type.is_some(), "{name}");
             assert_eq!(event.id_is_signed, provider.delivery.id_is_signed, "{name}");

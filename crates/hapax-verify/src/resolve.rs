@@ -223,7 +223,7 @@ impl CompiledRule {
     ) -> Envelope {
         Envelope {
             earlier_id: match identification {
-                Identification::BySender => self.earlier_id(subject, &event_id),
+                Identification::ByProvider => self.earlier_id(subject, &event_id),
                 Identification::Never | Identification::Missing => None,
             },
             event_id,
@@ -446,7 +446,7 @@ fn scalar<'a>(reading: &Reading<'a>, slot: usize) -> Found<'a> {
 
 fn identified(id: Option<String>) -> (String, Identification) {
     match id {
-        Some(id) => (id, Identification::BySender),
+        Some(id) => (id, Identification::ByProvider),
         None => (String::new(), Identification::Never),
     }
 }

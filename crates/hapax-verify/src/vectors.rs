@@ -324,7 +324,7 @@ impl Vector {
 fn seen(event: &Envelope) -> ExpectedEvent {
     ExpectedEvent {
         id: match event.identification {
-            Identification::BySender => Some(plain(&event.event_id)),
+            Identification::ByProvider => Some(plain(&event.event_id)),
             Identification::Never | Identification::Missing => None,
         },
         event_type: event.event_type.clone(),

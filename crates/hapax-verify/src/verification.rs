@@ -62,7 +62,7 @@ pub struct Transmission {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identification {
     /// It is the provider's, and the same in every attempt.
-    BySender,
+    ByProvider,
     /// The provider has none: no event is a duplicate of another, and `event_id` is empty.
     Never,
     /// This one of several events has none, although it should: quarantine it. `event_id` contains its hash.

@@ -195,7 +195,7 @@ impl Verifier {
 
 fn describe(events: &[Envelope]) -> String {
     let one = |event: &Envelope| match event.identification {
-        Identification::BySender => event.event_id.clone(),
+        Identification::ByProvider => event.event_id.clone(),
         Identification::Never => "none: no event is a duplicate of another".to_owned(),
         Identification::Missing => format!("none, so it is quarantined as {}", event.event_id),
     };

@@ -98,7 +98,7 @@ impl Seen {
     /// Whether the ledger treats it as a duplicate of the other.
     fn is_duplicate_of(&self, first: &Seen) -> bool {
         let content = self.envelope.content_hash.as_ref();
-        self.envelope.identification == Identification::BySender
+        self.envelope.identification == Identification::ByProvider
             && self.id() == first.id()
             && (self.body == first.body
                 || content.is_some() && content == first.envelope.content_hash.as_ref())

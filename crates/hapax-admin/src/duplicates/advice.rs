@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn few_copies_or_a_short_look_lower_nothing() {
+    fn few_duplicates_or_a_short_look_lower_nothing() {
         let few = Traffic {
             duplicates: 3,
             ..total(1)

@@ -36,10 +36,10 @@ pub(super) fn classes(gaps: &Durations) -> Vec<GapClassView> {
             duplicates: 0,
         })
         .collect();
-    for (gap, copies) in gaps.classes() {
+    for (gap, duplicates) in gaps.classes() {
         let fits = |view: &&mut GapClassView| is_within(gap, view.up_to_seconds);
         if let Some(view) = views.iter_mut().find(fits) {
-            view.duplicates += copies;
+            view.duplicates += duplicates;
         }
     }
     views

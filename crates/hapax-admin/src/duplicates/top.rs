@@ -21,14 +21,18 @@ pub(super) struct Top(HashMap<String, u64>);
 impl Top {
     /// Adds the counts of one process in one slot.
     pub(super) fn add(&mut self, redelivered: &Redelivered) {
-        for (event_id, copies) in redelivered.iter() {
-            *self.0.entry(event_id.to_owned()).or_default() += copies;
+        for (event_id, duplicates) in redelivered.iter() {
+            *self.0.entry(event_id.to_owned()).or_default() += duplicates;
         }
     }
 
     /// The ids with the most duplicates, largest first.
     pub(super) fn largest(&self) -> Vec<(String, u64)> {
-        let mut all: Vec<_> = self.0.iter().map(|(id, copies)| (id.clone(), *copies)).collect();
+        let mut all: Vec<_> = self
+            .0
+            .iter()
+            .map(|(id, duplicates)| (id.clone(), *duplicates))
+            .collect();
         all.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
         all.truncate(SHOWN_MAX);
         all
@@ -53,8 +57,8 @@ impl LookUps {
         let configured = settings.sources.iter().find(|one| one.name == source);
         let scope = configured.map_or(source, |source| source.scope.as_str());
         let mut views = Vec::with_capacity(ids.len());
-        for (event_id, copies_at_most) in ids {
-            let mut view = counted(event_id, copies_at_most);
+        for (event_id, duplicates_at_most) in ids {
+            let mut view = counted(event_id, duplicates_at_most);
             if self.asked < LOOK_UPS_MAX {
                 self.asked += 1;
                 tell(state, scope, &mut view).await?;
@@ -66,12 +70,12 @@ impl LookUps {
     }
 }
 
-fn counted(event_id: String, copies_at_most: u64) -> RedeliveredView {
+fn counted(event_id: String, duplicates_at_most: u64) -> RedeliveredView {
     RedeliveredView {
         event_id,
         id: None,
         duplicates: None,
-        duplicates_at_most: copies_at_most,
+        duplicates_at_most,
         first_at: None,
         last_at: None,
         gap_ms_max: None,

@@ -1,18 +1,18 @@
 //! A test for pytest that delivers an event twice, using only the standard library.
 
-use super::Copy;
+use super::ExportedEvent;
 use super::literal::byte_string;
 
 /// Bytes of the body per line.
 const LINE_BYTES: usize = 80;
 
-pub(super) fn text(copy: &Copy<'_>) -> String {
-    let headers: Vec<String> = copy
+pub(super) fn text(exported: &ExportedEvent<'_>) -> String {
+    let headers: Vec<String> = exported
         .headers
         .iter()
         .map(|(name, value)| format!("    ({}, {}),", string(name), string(value)))
         .collect();
-    let body: Vec<String> = copy
+    let body: Vec<String> = exported
         .event
         .body
         .chunks(LINE_BYTES)
@@ -50,7 +50,7 @@ def test_delivered_twice():
     assert 200 <= deliver() < 300
     assert 200 <= deliver() < 300
 "#,
-        title = copy.title(),
+        title = exported.title(),
         headers = headers.join("\n"),
     )
 }

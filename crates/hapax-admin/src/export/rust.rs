@@ -1,10 +1,10 @@
 //! A test in Rust that delivers an event twice, using only the standard library.
 
-use super::Copy;
+use super::ExportedEvent;
 use super::literal::byte_string;
 
-pub(super) fn text(copy: &Copy<'_>) -> String {
-    let headers: Vec<String> = copy
+pub(super) fn text(exported: &ExportedEvent<'_>) -> String {
+    let headers: Vec<String> = exported
         .headers
         .iter()
         .map(|(name, value)| format!("    ({name:?}, {value:?}),"))
@@ -51,8 +51,8 @@ fn delivered_twice() {{
     }}
 }}
 "#,
-        title = copy.title(),
+        title = exported.title(),
         headers = headers.join("\n"),
-        body = byte_string(&copy.event.body),
+        body = byte_string(&exported.event.body),
     )
 }

@@ -132,11 +132,11 @@ fn run(folder: &Path, name: &str, text: &str, command: &[&str], address: SocketA
 }
 
 /// Runs a test in a language against both bodies and checks the handler's requests, two for each.
-fn delivers_twice(name: &str, text: impl Fn(&Copy<'_>) -> String, commands: &[&[&str]]) {
+fn delivers_twice(name: &str, text: impl Fn(&ExportedEvent<'_>) -> String, commands: &[&[&str]]) {
     let folder = tempfile::tempdir().unwrap();
     for body in bodies() {
         let (address, requests) = handler();
-        let text = text(&Copy::of(&record(&body), None));
+        let text = text(&ExportedEvent::of(&record(&body), None));
         for command in commands {
             run(folder.path(), name, &text, command, address);
         }
@@ -165,8 +165,8 @@ fn the_python_test_delivers_the_exact_body_twice() {
 #[test]
 fn the_typescript_test_delivers_the_exact_body_twice() {
     // Every version of Node runs JavaScript; only later versions strip the types themselves.
-    let javascript = |copy: &Copy<'_>| {
-        typescript::text(copy)
+    let javascript = |exported: &ExportedEvent<'_>| {
+        typescript::text(exported)
             .replace(": [string, string][]", "")
             .replace(": Promise<boolean>", "")
     };
@@ -216,7 +216,7 @@ fn the_script_delivers_the_exact_body_with_a_signature_of_now() {
 }
 
 #[test]
-fn a_copy_of_an_event_with_its_id_is_said_to_be_a_duplicate() {
+fn an_exported_event_with_its_id_is_said_to_be_a_duplicate() {
     let address = "127.0.0.1:1".parse().unwrap();
     let mut record = record(TEXT.as_bytes());
     let now = Timestamp::from_seconds(1_767_225_999);
@@ -347,7 +347,7 @@ fn batch_senders() -> impl Iterator<Item = &'static catalogue::Provider> {
 }
 
 #[test]
-fn a_copy_of_an_event_of_a_batch_is_a_request_that_is_a_duplicate() {
+fn an_exported_event_of_a_batch_is_a_request_that_is_a_duplicate() {
     let now = Timestamp::from_seconds(1_767_312_000);
     assert!(batch_senders().count() >= 11);
     for provider in batch_senders() {
@@ -370,8 +370,8 @@ fn a_copy_of_an_event_of_a_batch_is_a_request_that_is_a_duplicate() {
 fn a_test_of_an_event_of_a_batch_delivers_what_a_destination_gets() {
     for provider in batch_senders() {
         let (record, facts) = of_batch(provider);
-        let copy = Copy::of(&record, Some(&facts));
-        let value = |wanted: &str| copy.headers.iter().find(|(name, _)| name == wanted);
+        let exported = ExportedEvent::of(&record, Some(&facts));
+        let value = |wanted: &str| exported.headers.iter().find(|(name, _)| name == wanted);
         for signature in facts.recipe.proof.headers() {
             assert!(value(&signature).is_none(), "{}: {signature}", provider.name);
         }

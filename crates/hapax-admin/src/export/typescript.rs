@@ -1,15 +1,15 @@
 //! A test for `node --test` that delivers an event twice, using only Node's built-in modules.
 
-use super::Copy;
+use super::ExportedEvent;
 use super::literal::{base64_lines, javascript, plain};
 
-pub(super) fn text(copy: &Copy<'_>) -> String {
-    let headers: Vec<String> = copy
+pub(super) fn text(exported: &ExportedEvent<'_>) -> String {
+    let headers: Vec<String> = exported
         .headers
         .iter()
         .map(|(name, value)| format!("  [{}, {}],", javascript(name), javascript(value)))
         .collect();
-    let body = plain(&copy.event.body).map_or_else(|| encoded(&copy.event.body), written);
+    let body = plain(&exported.event.body).map_or_else(|| encoded(&exported.event.body), written);
     format!(
         r#"// {title}, delivered twice: both are answered 2xx.
 // Add assertions about the effect, which must have happened exactly once. Run: WEBHOOK_URL=http://127.0.0.1:3000/ node --test
@@ -33,7 +33,7 @@ test("delivered twice", async () => {{
   assert.equal(await deliver(), true);
 }});
 "#,
-        title = copy.title(),
+        title = exported.title(),
         headers = headers.join("\n"),
     )
 }

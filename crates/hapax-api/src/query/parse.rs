@@ -41,7 +41,7 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
             ErrorClass::from_name(value).ok_or_else(|| no_error(value))
         }),
         "duplicates" => once(&mut query.duplicates, key, || {
-            copies(value).ok_or_else(|| no_number(value))
+            duplicate_count(value).ok_or_else(|| no_number(value))
         }),
         "has" => once(&mut query.has, key, || match value {
             "conflict" => Ok(Has::Conflict),
@@ -95,7 +95,7 @@ fn body(value: &str) -> Result<BodyTerm, String> {
     })
 }
 
-fn copies(value: &str) -> Option<DuplicateCount> {
+fn duplicate_count(value: &str) -> Option<DuplicateCount> {
     let digits = value.trim_start_matches(['<', '>', '=']);
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -25,7 +25,7 @@ pub fn print(query: &EventQuery) -> String {
         term("error", error.as_str());
     }
     if let Some(range) = query.duplicates {
-        term("duplicates", &copies(range));
+        term("duplicates", &duplicate_count(range));
     }
     match query.has {
         Some(Has::Conflict) => term("has", "conflict"),
@@ -43,7 +43,7 @@ pub fn print(query: &EventQuery) -> String {
     terms.join(" ")
 }
 
-fn copies(DuplicateCount { min, max }: DuplicateCount) -> String {
+fn duplicate_count(DuplicateCount { min, max }: DuplicateCount) -> String {
     match max {
         None => format!(">={min}"),
         Some(max) if max == min => min.to_string(),

@@ -48,8 +48,12 @@ fn a_word_is_an_id_and_quotes_keep_white_space_and_colons() {
 }
 
 #[test]
-fn numbers_of_copies_are_read_in_every_form() {
-    let range = |text: &str| read(text).duplicates.map(|copies| (copies.min, copies.max));
+fn numbers_of_duplicates_are_read_in_every_form() {
+    let range = |text: &str| {
+        read(text)
+            .duplicates
+            .map(|duplicates| (duplicates.min, duplicates.max))
+    };
     assert_eq!(range("duplicates:2"), Some((2, Some(2))));
     assert_eq!(range("duplicates:>0"), Some((1, None)));
     assert_eq!(range("duplicates:>=3"), Some((3, None)));

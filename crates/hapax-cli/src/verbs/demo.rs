@@ -51,7 +51,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let workspace = Workspace::create(&std::env::temp_dir(), afterwards)?;
     let plan = demo::Plan {
         events: args.events as usize,
-        copies_max: args.times as usize,
+        times_max: args.times as usize,
         kills: args.kills as usize,
         store: args.store.as_ref().map(StoreUrl::absolute).transpose()?,
     };

@@ -42,7 +42,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 
 fn text(entry: &LedgerView, reader: Reader) -> String {
     let moments = reader.moments();
-    let copies = match entry.last_at {
+    let duplicates = match entry.last_at {
         Some(last_at) => format!("{}, the last {}", entry.duplicates, moments.show(last_at)),
         None => "0".to_owned(),
     };
@@ -53,7 +53,7 @@ fn text(entry: &LedgerView, reader: Reader) -> String {
         ("event", entry.id.to_string()),
         ("generation", entry.generation.to_string()),
         ("first", moments.show(entry.first_seen)),
-        ("duplicates", copies),
+        ("duplicates", duplicates),
         ("known for", format!("{left} more, until {}", entry.expires_at)),
         ("body", format!("sha256 {}", entry.body_sha256)),
     ];

@@ -16,7 +16,7 @@ fn source<'a>(stats: &'a Value, name: &str) -> &'a Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn copies_are_counted_by_source_with_the_ids_that_came_most() {
+async fn duplicates_are_counted_by_source_with_the_ids_that_came_most() {
     let site = Site::start().await;
     for _ in 0..4 {
         site.accept("evt_often").await;

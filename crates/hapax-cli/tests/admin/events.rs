@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::site::{Mood, Site};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_shown_with_its_deliveries_attempts_copies_and_conflicts() {
+async fn an_event_is_shown_with_its_deliveries_attempts_duplicates_and_conflicts() {
     let site = Site::start().await;
     let id = site.accept_until("evt_1", "completed").await;
     assert_eq!(site.accept("evt_1").await.status(), "duplicate");

@@ -15,7 +15,7 @@ pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {
         div class="grid" {
             @if let Some(identity) = &view.identity { (why(identity, now)) }
             @if let Some(verification) = &view.verification { (verified(verification)) }
-            (copies(view.duplicates.as_ref(), view.received_at, now))
+            (duplicates(view.duplicates.as_ref(), view.received_at, now))
         }
     }
 }
@@ -53,7 +53,7 @@ fn verified(verification: &VerificationView) -> Markup {
     }
 }
 
-fn copies(tally: Option<&DuplicatesView>, first: Timestamp, now: Timestamp) -> Markup {
+fn duplicates(tally: Option<&DuplicatesView>, first: Timestamp, now: Timestamp) -> Markup {
     let tally = tally.filter(|tally| tally.count > 0);
     html! {
         section class="card stack" aria-labelledby="duplicates" {
@@ -65,14 +65,14 @@ fn copies(tally: Option<&DuplicatesView>, first: Timestamp, now: Timestamp) -> M
                         b { (readable::count(tally.count)) } @if tally.count == 1 { " duplicate" } @else { " duplicates" }
                         " arrived after the first, the latest " (moment(tally.last_at, now)) ". None took effect."
                     }
-                    (last_copies(tally, first))
+                    (last_duplicates(tally, first))
                 }
             }
         }
     }
 }
 
-fn last_copies(tally: &DuplicatesView, first: Timestamp) -> Markup {
+fn last_duplicates(tally: &DuplicatesView, first: Timestamp) -> Markup {
     html! {
         div class="table" {
             table {

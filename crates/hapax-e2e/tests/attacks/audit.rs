@@ -115,7 +115,7 @@ async fn an_audit_trail_that_was_changed_by_hand_is_found() {
     assert_eq!(found, TAMPERINGS.len());
 }
 
-/// Copies the database, and changes the copy.
+/// Repeated the database, and changes the copy.
 fn tampered(database: &Path, sql: &str) -> std::path::PathBuf {
     let connection = Connection::open(database).unwrap();
     connection

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::report;
-use hapax_testkit::{Copies, Delivery, Sender, Service, Setup, Sink, deliver_all};
+use hapax_testkit::{Delivery, Repeated, Sender, Service, Setup, Sink, deliver_all};
 
 /// Ids under which the same body arrives.
 const IDS: usize = 51;
@@ -48,7 +48,7 @@ async fn one_effect(store: &str, with_store: impl FnOnce(Setup) -> Setup) {
     let body = json!({"action": "opened", "number": 7}).to_string();
     let captured = |number| sender.with_body(&format!("delivery-{number}"), body.clone());
     let deliveries: Vec<Delivery> = (0..IDS).map(captured).collect();
-    let copies = Copies {
+    let copies = Repeated {
         deliveries,
         each: EACH,
         connections: 20,

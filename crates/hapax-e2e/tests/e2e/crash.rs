@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use hapax_testkit::{
-    Connection, Copies, Received, Reply, Sender, Service, Setup, Sink, deliver_all, eventually, seed, within,
+    Connection, Received, Repeated, Reply, Sender, Service, Setup, Sink, deliver_all, eventually, seed,
+    within,
 };
 
 const ROUNDS: u32 = 20;
@@ -44,7 +45,7 @@ async fn every_event_answered_2xx_is_delivered_after_any_of_20_kills() {
     sink.assert_one_key_for_each_event();
     let dead = service.api("deliveries?status=dead").await;
     assert_eq!(dead["deliveries"].as_array().map(Vec::len), Some(0), "{dead}");
-    assert_copies_are_known(&service, &answered).await;
+    assert_duplicates_are_known(&service, &answered).await;
 }
 
 /// The fail points of the fault suite's binary are not in the one that is shipped.
@@ -119,12 +120,12 @@ fn unreliable(received: &Received) -> Reply {
     }
 }
 
-async fn assert_copies_are_known(service: &Service, answered: &BTreeSet<String>) {
+async fn assert_duplicates_are_known(service: &Service, answered: &BTreeSet<String>) {
     let sender = Sender::of("stripe");
     let deliveries = answered.iter().map(|id| sender.event(id)).collect();
     let answers = deliver_all(
         service.address(),
-        Copies {
+        Repeated {
             deliveries,
             each: 1,
             connections: CLIENTS,

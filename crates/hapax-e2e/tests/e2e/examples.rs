@@ -6,7 +6,7 @@ use std::time::Duration;
 use hapax_test_postgres::Server;
 use serde_json::json;
 
-use hapax_testkit::{Copies, Sender, Setup, deliver_all, eventually, secret_of};
+use hapax_testkit::{Repeated, Sender, Setup, deliver_all, eventually, secret_of};
 
 const LIMIT: Duration = Duration::from_secs(30);
 const ORDERS: i64 = 20;
@@ -43,7 +43,7 @@ async fn plain_sql_marks_each_order_paid_once() {
             event("checkout.session.expired"),
         ]);
     }
-    let copies = Copies {
+    let copies = Repeated {
         deliveries,
         each: 3,
         connections: 8,

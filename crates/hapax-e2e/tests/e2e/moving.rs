@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use hapax_testkit::{
-    Copies, Delivery, Outcome, Received, Reply, Sender, Service, Setup, Sink, command_in, deliver_all,
+    Delivery, Outcome, Received, Repeated, Reply, Sender, Service, Setup, Sink, command_in, deliver_all,
     eventually, run,
 };
 
@@ -92,7 +92,7 @@ impl World {
         for delivery in &self.lane {
             service.deliver_twice(delivery).await;
         }
-        let twice = Copies {
+        let twice = Repeated {
             deliveries: [&self.done, &self.dead, &self.retried]
                 .into_iter()
                 .flatten()
@@ -181,7 +181,7 @@ async fn redis_takes_over_from_a_file_without_losing_or_doubling_and_goes_back_t
     serve_on(&world, setup.database(&url)).await;
 }
 
-/// Copies the file's store to this one.
+/// Repeated the file's store to this one.
 async fn migrate(setup: &Setup, to: &str) -> Outcome {
     let file = "sqlite:hapax.db";
     let arguments = ["store", "migrate", "--from", file, "--to", to, "--json"];
@@ -253,7 +253,7 @@ async fn serve_on(world: &World, setup: Setup) {
         Reply::Status(status)
     });
     let mut service = setup.start().await;
-    let twice = Copies {
+    let twice = Repeated {
         deliveries: world.all(),
         each: 2,
         connections: 4,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hapax_test_postgres::{Database, Server};
 use rustix::process::Signal;
 
-use hapax_testkit::{Copies, Gate, Reply, Sender, Service, Setup, Sink, deliver_all, eventually};
+use hapax_testkit::{Gate, Repeated, Reply, Sender, Service, Setup, Sink, deliver_all, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Short leases, so that a takeover happens soon.
@@ -61,10 +61,10 @@ async fn sink_behind(gate: &Gate) -> Sink {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_2001_copies_of_one_event_on_three_replicas_one_takes_effect() {
+async fn of_2001_deliveries_of_one_event_on_three_replicas_one_takes_effect() {
     let sink = Sink::start().await;
     let replicas = Replicas::start(3, &sink, "").await;
-    let copies = || Copies {
+    let copies = || Repeated {
         deliveries: vec![Sender::of("stripe").event("evt_1")],
         each: 667,
         connections: 30,

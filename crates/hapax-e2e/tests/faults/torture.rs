@@ -63,7 +63,7 @@ async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_ta
     );
     tally.assert_within(TIMEOUT);
     site.assert_whole();
-    site.assert_copies_are_known(EVENTS).await;
+    site.assert_duplicates_are_known(EVENTS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -87,7 +87,7 @@ async fn slots_that_move_to_another_master_under_load_lose_and_double_nothing() 
     assert_eq!((effects.doubled, effects.keys), (0, 0));
     tally.assert_within(TIMEOUT);
     site.assert_whole();
-    site.assert_copies_are_known(tally.events()).await;
+    site.assert_duplicates_are_known(tally.events()).await;
 }
 
 fn report(fault: &str, injected: usize, tally: &Tally, effects: &Effects) {

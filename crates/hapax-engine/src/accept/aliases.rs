@@ -39,7 +39,7 @@ impl Source {
             .map_or(raw_hash, |content| &content.hash);
         let of_conflict = |identity: &Identity| {
             let accepts = self.route.on_conflict == OnConflict::Accept;
-            (accepts && IdOrigin::of(&identity.event_id) == IdOrigin::Sender)
+            (accepts && IdOrigin::of(&identity.event_id) == IdOrigin::Provider)
                 .then(|| identity.of_conflict(content))
         };
         let earlier = incoming.earlier_id.as_ref();

@@ -18,7 +18,7 @@ impl Inner {
         let epoch = self.parts.store.connection_epoch();
         let mut answers = Vec::with_capacity(arrivals.len());
         for keyed in arrivals {
-            answers.push(self.known_copy(keyed, now, epoch)?);
+            answers.push(self.known_duplicate(keyed, now, epoch)?);
         }
         let tell = |(keyed, (key, known, event_id)): (&Keyed, (Key, Known, &String))| {
             let answer = Accepted::Duplicate {
@@ -27,7 +27,7 @@ impl Inner {
                 first_seen: known.first_seen,
             };
             self.gather
-                .copy(key, known.first_seen, keyed.incoming.received_at);
+                .duplicate(key, known.first_seen, keyed.incoming.received_at);
             self.announce(&keyed.into(), &answer);
             answer
         };
@@ -35,7 +35,7 @@ impl Inner {
     }
 
     /// The cache entry for the same content, under the event's own id or another one.
-    fn known_copy<'k>(
+    fn known_duplicate<'k>(
         &self,
         keyed: &'k Keyed,
         now: Duration,
@@ -46,21 +46,22 @@ impl Inner {
         identities.find_map(|(key, identity): (Key, &Identity)| {
             let known = self.seen.get(key, now, epoch)?;
             let first = (known.raw_hash, known.content_hash.as_deref());
-            let is_copy = is_same_target(first, keyed.hashes()) && is_same(first, keyed.hashes());
-            is_copy.then_some((key, known, &identity.event_id))
+            let is_duplicate = is_same_target(first, keyed.hashes()) && is_same(first, keyed.hashes());
+            is_duplicate.then_some((key, known, &identity.event_id))
         })
     }
 }
 
 /// Whether a duplicate is known to be for the same target, if it names one. If this is false, the store decides.
-fn is_same_target(first: Hashes<'_>, copy: Hashes<'_>) -> bool {
-    copy.1
+fn is_same_target(first: Hashes<'_>, again: Hashes<'_>) -> bool {
+    again
+        .1
         .is_none_or(|target| !is_target(target) || first.1 == Some(target))
 }
 
 /// Whether two bodies are the same event. If the preset excludes fields and the first was hashed by the same rule, the
 /// content hashes decide; otherwise the raw bytes do.
-pub(super) fn is_same(first: Hashes<'_>, copy: Hashes<'_>) -> bool {
+pub(super) fn is_same(first: Hashes<'_>, again: Hashes<'_>) -> bool {
     let is_same_content = |content| !is_target(content) && first.1 == Some(content);
-    first.0 == copy.0 || copy.1.is_some_and(is_same_content)
+    first.0 == again.0 || again.1.is_some_and(is_same_content)
 }

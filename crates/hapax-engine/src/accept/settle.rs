@@ -184,7 +184,7 @@ impl Inner {
 
     pub(super) fn duplicate(&self, event: NewEvent, entry: &LedgerEntry) -> Accepted {
         let first_seen = entry.first_seen;
-        self.gather.copy(event.key, first_seen, event.received_at);
+        self.gather.duplicate(event.key, first_seen, event.received_at);
         Accepted::Duplicate {
             id: entry.id,
             event_id: event.identity.event_id,

@@ -12,11 +12,11 @@ use hapax_store_laws::model::AcceptTrouble;
 use crate::harness::{SECOND, World, route, statuses};
 
 #[tokio::test(start_paused = true)]
-async fn of_many_copies_at_once_one_is_new_and_it_runs_once() {
+async fn of_many_duplicates_at_once_one_is_new_and_it_runs_once() {
     let world = World::healthy();
     let engine = world.start().await;
-    let copies = (0..50).map(|_| engine.accept(vec![world.incoming("evt_1", "body")]));
-    let answers = futures_util::future::join_all(copies).await;
+    let duplicates = (0..50).map(|_| engine.accept(vec![world.incoming("evt_1", "body")]));
+    let answers = futures_util::future::join_all(duplicates).await;
     let accepted = answers
         .into_iter()
         .map(|answer| answer.unwrap().remove(0))
@@ -245,7 +245,7 @@ async fn a_clock_that_steps_back_neither_loses_nor_doubles() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn copies_are_tallied_and_bodies_under_unsigned_ids_flagged() {
+async fn duplicates_are_tallied_and_bodies_under_unsigned_ids_flagged() {
     let mut world = World::healthy();
     let mut unsigned = route("shop", &[]);
     unsigned.id_is_signed = false;

@@ -32,7 +32,7 @@ fn id_of(body: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_content_under_one_id_is_an_event_of_its_own_and_its_copies_are_duplicates() {
+async fn each_content_under_one_id_is_an_event_of_its_own_and_repeats_of_it_are_duplicates() {
     for seen_for in [Duration::ZERO, 10 * SECOND] {
         let mut world = accepting();
         world.limits.seen_for = seen_for;
@@ -68,13 +68,13 @@ async fn each_content_under_one_id_is_an_event_of_its_own_and_its_copies_are_dup
         let first = world.record(ids[0]).await;
         assert!(first.conflicts.is_empty(), "nothing is stored as a conflict");
         tokio::time::sleep(5 * SECOND).await;
-        let copies = world.record(ids[1]).await.duplicates.unwrap().count;
-        assert_eq!(copies, 2, "its duplicates are counted separately");
+        let duplicates = world.record(ids[1]).await.duplicates.unwrap().count;
+        assert_eq!(duplicates, 2, "its duplicates are counted separately");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_many_copies_of_a_contested_event_at_once_one_is_new() {
+async fn of_many_duplicates_of_a_contested_event_at_once_one_is_new() {
     let mut world = accepting();
     world.limits.accept_in_flight = 4;
     world.limits.accept_batch = 3;

@@ -61,12 +61,12 @@ async fn content_is_compared_by_the_rule_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_many_copies_without_an_earlier_one_exactly_one_is_new() {
+async fn of_many_duplicates_without_an_earlier_one_exactly_one_is_new() {
     let world = World::healthy();
     let engine = world.start().await;
-    let copies =
+    let duplicates =
         (0..50).map(|_| engine.accept(vec![incoming(&world, "body"), world.incoming("else", "body")]));
-    let answers = futures_util::future::join_all(copies).await;
+    let answers = futures_util::future::join_all(duplicates).await;
     let new = answers.into_iter().flat_map(Result::unwrap);
     let new: Vec<_> = new.filter(|answer| answer.status() == "accepted").collect();
     assert_eq!(new.len(), 2);

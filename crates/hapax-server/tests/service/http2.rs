@@ -54,7 +54,7 @@ async fn status_of(response: Response<Incoming>) -> String {
 }
 
 #[tokio::test]
-async fn copies_that_share_a_connection_are_one_event() {
+async fn duplicates_that_share_a_connection_are_one_event() {
     let files = Files::new();
     let site = files.serve(Tuning::default()).await;
     let (sender, _connection) = connect(&files, &site).await;

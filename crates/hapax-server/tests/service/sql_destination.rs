@@ -74,7 +74,7 @@ async fn an_event_is_applied_once_however_often_it_is_delivered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_at_the_same_moment_are_applied_once() {
+async fn duplicates_at_the_same_moment_are_applied_once() {
     for target in Target::both(ACCOUNTS).await {
         // Two destinations of the same name, as on two replicas.
         let replicas = [target.destination(PLUS_ONE), target.destination(PLUS_ONE)];

@@ -90,7 +90,7 @@ async fn one_event_is_one_trace_from_the_request_to_the_destinations_own_span() 
         .named("accept")
         .into_iter()
         .find(|span| text(span, "hapax.result") == "duplicate");
-    assert_eq!(text(copy.unwrap(), "hapax.event.copy_of"), id);
+    assert_eq!(text(copy.unwrap(), "hapax.event.duplicate_of"), id);
     assert!(
         !seen.raw_contains(b"hunter2"),
         "a body, a query or a URL's token was exported"

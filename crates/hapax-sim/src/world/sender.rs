@@ -41,7 +41,7 @@ pub(crate) fn send_all(world: &Arc<World>, dice: &Dice) {
         .collect();
     for number in 0..world.settings.events {
         let start = dice.time(Duration::ZERO, world.settings.sending);
-        for _ in 0..dice.between(1, world.settings.copies_max) {
+        for _ in 0..dice.between(1, world.settings.times_max) {
             let mut items = vec![item(number, &lane_of, dice)];
             if dice.chance(TOGETHER_PERCENT) {
                 let other = dice.index(lane_of.len()) as u64;

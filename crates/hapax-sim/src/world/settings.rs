@@ -37,7 +37,7 @@ pub struct Settings {
     /// Events sent.
     pub events: u64,
     /// The most requests per event.
-    pub copies_max: u64,
+    pub times_max: u64,
     /// Lanes for the events; with none, nothing keeps order.
     pub lanes: u64,
     /// How long senders start to send.
@@ -74,7 +74,7 @@ impl Settings {
             replicas,
             leases_at_start,
             events: dice.between(4, 20),
-            copies_max: dice.between(1, 5),
+            times_max: dice.between(1, 5),
             lanes: dice.between(0, 2),
             sending: dice.time(SECOND, 10 * SECOND),
             trouble: dice.time(10 * SECOND, 30 * SECOND),

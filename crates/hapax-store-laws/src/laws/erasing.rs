@@ -56,7 +56,7 @@ pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
 }
 
 /// The ledger entry stays.
-pub async fn a_copy_of_an_erased_event_is_a_duplicate(bench: &mut Bench) {
+pub async fn an_erased_event_that_arrives_again_is_a_duplicate(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").body(BODY)).await;
     let before = bench.look_up("evt_1").await.must();
     assert_eq!(

@@ -144,7 +144,7 @@ fn request(source: &SourceName, method: &Method, status: StatusCode, code: Optio
 
 fn accept(source: &SourceName, accepted: Accepted) -> Described {
     let result = accepted.status();
-    let (event, sender_id, is_copy) = match accepted {
+    let (event, sender_id, is_duplicate) = match accepted {
         Accepted::New { id, event_id } | Accepted::Quarantined { id, event_id } => (id, event_id, false),
         Accepted::Duplicate { id, event_id, .. } | Accepted::Conflict { id, event_id } => {
             (id, event_id, true)
@@ -152,8 +152,8 @@ fn accept(source: &SourceName, accepted: Accepted) -> Described {
     };
     let mut attributes = named(source, event, sender_id);
     attributes.push(KeyValue::new("hapax.result", result));
-    if is_copy {
-        attributes.push(KeyValue::new("hapax.event.copy_of", event.to_string()));
+    if is_duplicate {
+        attributes.push(KeyValue::new("hapax.event.duplicate_of", event.to_string()));
     }
     Described {
         name: "accept",

@@ -40,9 +40,9 @@ impl Proxy {
             }
         };
         if parts.method != Method::POST {
-            return answer(self.copy(&parts, &body).await);
+            return answer(self.once(&parts, &body).await);
         }
-        let mut answers = self.copies(&parts, &body).await;
+        let mut answers = self.repeat(&parts, &body).await;
         self.note(&Exchange {
             path: parts.uri.path().to_owned(),
             statuses: answers.iter().map(status).collect(),
@@ -51,14 +51,14 @@ impl Proxy {
     }
 
     /// At least one response, the first one first.
-    async fn copies(&self, parts: &Parts, body: &Bytes) -> Vec<HandlerResponse> {
+    async fn repeat(&self, parts: &Parts, body: &Bytes) -> Vec<HandlerResponse> {
         match self.repeat {
             Repeat::Again => {
-                let first = self.copy(parts, body).await;
-                vec![first, self.copy(parts, body).await]
+                let first = self.once(parts, body).await;
+                vec![first, self.once(parts, body).await]
             }
-            Repeat::Concurrent(copies) => {
-                let all = (0..copies.max(1)).map(|_| self.copy(parts, body));
+            Repeat::Concurrent(times) => {
+                let all = (0..times.max(1)).map(|_| self.once(parts, body));
                 let mut answers = join_all(all).await;
                 // Of simultaneous duplicates only one may be accepted; the client gets its response.
                 answers
@@ -68,7 +68,7 @@ impl Proxy {
         }
     }
 
-    async fn copy(&self, parts: &Parts, body: &Bytes) -> HandlerResponse {
+    async fn once(&self, parts: &Parts, body: &Bytes) -> HandlerResponse {
         let exchange = async {
             let mut connection = self.client.open().await.map_err(|answer| answer.to_string())?;
             let mut request = Request::new(Full::new(body.clone()).boxed_unsync());

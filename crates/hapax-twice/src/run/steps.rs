@@ -64,14 +64,14 @@ impl Runner {
         if let Some(difference) = subject.reference.difference(&change) {
             return Err(Finding::new(difference.into(), when).with(change).into());
         }
-        self.copy_is_harmless(delivery).await
+        self.duplicate_is_harmless(delivery).await
     }
 
-    pub(super) async fn copy_is_harmless(&mut self, delivery: &Delivery) -> Result<(), Stop> {
+    pub(super) async fn duplicate_is_harmless(&mut self, delivery: &Delivery) -> Result<(), Stop> {
         let answer = self.deliver(delivery).await;
         if !answer.is_success() {
             let detail = format!("it got {answer}");
-            return Err(Finding::new(FindingKind::CopyRefused, detail).into());
+            return Err(Finding::new(FindingKind::DuplicateRefused, detail).into());
         }
         let change = self.settled_change(&delivery.names).await?;
         if change.is_empty() {

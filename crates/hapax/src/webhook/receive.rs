@@ -93,7 +93,7 @@ fn webhook(
     };
     let event_id = match envelope.identification {
         // One of several events, without an id: its bytes identify it.
-        Identification::BySender | Identification::Missing => envelope.event_id,
+        Identification::ByProvider | Identification::Missing => envelope.event_id,
         Identification::Never => generated(),
     };
     let event = Event::new(&*source.name, event_id)?;

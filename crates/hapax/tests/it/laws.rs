@@ -1,6 +1,6 @@
 //! Laws that hold for every driver. Every event is delivered at least twice.
 
-mod copies;
+mod duplicates;
 mod failures;
 mod identity;
 mod keeping;

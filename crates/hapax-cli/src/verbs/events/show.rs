@@ -51,7 +51,7 @@ fn text(view: &EventView, reader: Reader) -> String {
         field("batch", format!("item {} of request {}", batch.index, batch.id));
     }
     match &view.duplicates {
-        Some(copies) => field("duplicates", self::copies(copies, reader)),
+        Some(duplicates) => field("duplicates", self::duplicates(duplicates, reader)),
         None => field("duplicates", "0".to_owned()),
     }
     if let Some(identity) = &view.identity {
@@ -81,16 +81,16 @@ fn text(view: &EventView, reader: Reader) -> String {
 }
 
 /// The number of duplicates, when the last one arrived, and how long after the first event each recent one did.
-fn copies(copies: &DuplicatesView, reader: Reader) -> String {
-    let gaps = copies
+fn duplicates(duplicates: &DuplicatesView, reader: Reader) -> String {
+    let gaps = duplicates
         .gaps_ms
         .iter()
         .map(|gap| readable::duration(Duration::from_millis(*gap)));
     let gaps: Vec<String> = gaps.collect();
-    let last = reader.moments().show(copies.last_at);
+    let last = reader.moments().show(duplicates.last_at);
     match gaps.as_slice() {
-        [] => format!("{}, the last {last}", copies.count),
-        gaps => format!("{}, the last {last}; after {}", copies.count, gaps.join(", ")),
+        [] => format!("{}, the last {last}", duplicates.count),
+        gaps => format!("{}, the last {last}; after {}", duplicates.count, gaps.join(", ")),
     }
 }
 

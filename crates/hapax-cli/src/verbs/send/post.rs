@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn copies_are_sent_with_their_headers_and_answered_one_by_one() {
+    async fn duplicates_are_sent_with_their_headers_and_answered_one_by_one() {
         let handler = |headers: http::HeaderMap, body: Bytes| async move {
             assert_eq!((headers["x-one"].as_bytes(), &body[..]), (&b"1"[..], &b"{}"[..]));
             r#"{"status":"accepted"}"#

@@ -151,7 +151,7 @@ fn redelivered(ids: &[RedeliveredView], reader: Reader) -> String {
             one.event_id.clone(),
             one.duplicates.map_or_else(
                 || format!("up to {}", one.duplicates_at_most),
-                |copies| copies.to_string(),
+                |duplicates| duplicates.to_string(),
             ),
             reader.moments().show_option(one.first_at),
             reader.moments().show_option(one.last_at),

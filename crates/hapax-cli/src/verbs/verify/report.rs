@@ -116,7 +116,7 @@ fn word(outcome: StepOutcome) -> &'static str {
 
 fn id(event: &Envelope) -> &str {
     match event.identification {
-        Identification::BySender | Identification::Missing => &event.event_id,
+        Identification::ByProvider | Identification::Missing => &event.event_id,
         Identification::Never => "-",
     }
 }
@@ -124,11 +124,11 @@ fn id(event: &Envelope) -> &str {
 fn event(event: &Envelope) -> Value {
     json!({
         "event_id": match event.identification {
-            Identification::BySender => Some(event.event_id.as_str()),
+            Identification::ByProvider => Some(event.event_id.as_str()),
             Identification::Never | Identification::Missing => None,
         },
         "event_type": event.event_type,
-        "deduplicated": event.identification == Identification::BySender,
+        "deduplicated": event.identification == Identification::ByProvider,
         "signed_at": event.signed_at,
         "secret": event.secret_index.map(|index| index + 1),
         "id_is_signed": event.id_is_signed,

@@ -47,7 +47,7 @@ async fn a_copy_never_gets_2xx_while_the_first_is_not_committed() {
     let foreign = Database::open(service.setup.store_path()).unwrap();
     foreign.execute_batch("begin immediate").unwrap();
     let deliveries = vec![Sender::of("stripe").event("evt_1")];
-    let copies = hapax_testkit::Copies {
+    let copies = hapax_testkit::Repeated {
         deliveries,
         each: 8,
         connections: 8,
@@ -109,7 +109,7 @@ async fn a_full_queue_of_writes_is_503_overloaded_and_what_was_queued_is_not_los
 
     let foreign = Database::open(service.setup.store_path()).unwrap();
     foreign.execute_batch("begin immediate").unwrap();
-    let copies = hapax_testkit::Copies {
+    let copies = hapax_testkit::Repeated {
         deliveries: deliveries.clone(),
         each: 1,
         connections: 40,

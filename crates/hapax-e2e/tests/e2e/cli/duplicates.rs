@@ -7,7 +7,7 @@ use hapax_testkit::{Sender, Setup, Sink, eventually};
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[tokio::test]
-async fn copies_with_a_gap_are_told_by_source_and_still_after_a_restart() {
+async fn duplicates_with_a_gap_are_told_by_source_and_still_after_a_restart() {
     let sink = Sink::start().await;
     let mut service = Setup::stripe_to(&sink).start().await;
     let delivery = Sender::of("stripe").event("evt_late");

@@ -69,7 +69,7 @@ async fn events_are_listed_filtered_and_paged() {
 }
 
 #[tokio::test]
-async fn one_event_is_shown_with_its_deliveries_attempts_and_copies() {
+async fn one_event_is_shown_with_its_deliveries_attempts_and_duplicates() {
     let sink = Sink::that_first(|| Reply::Status(500)).await;
     let service = Setup::stripe_to(&sink).start().await;
     let delivery = Sender::of("stripe")

@@ -17,7 +17,7 @@ async fn what_is_sent_twice_is_accepted_then_a_duplicate() {
 }
 
 #[tokio::test]
-async fn many_copies_at_once_are_one_accepted_and_the_rest_duplicates() {
+async fn many_deliveries_at_once_are_one_accepted_and_the_rest_duplicates() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     let sent = service

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::server::{Prometheus, rules};
-use hapax_testkit::{Copies, Reply, Sender, Service, Setup, Sink, deliver_all, eventually};
+use hapax_testkit::{Repeated, Reply, Sender, Service, Setup, Sink, deliver_all, eventually};
 
 /// A scrape every second, the store's counts cached for five, and a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -91,7 +91,7 @@ async fn load_until_seen(service: &Service, prometheus: &Prometheus) -> usize {
 
 async fn wave(service: &Service, first: usize) {
     let sender = Sender::of("stripe");
-    let copies = Copies {
+    let copies = Repeated {
         deliveries: (first..first + WAVE)
             .map(|number| sender.event(&format!("evt_{number}")))
             .collect(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_test_redis::{Cluster, Server, fresh_prefix};
 
-use hapax_testkit::{Copies, Reply, Sender, Service, Setup, Sink, deliver_all};
+use hapax_testkit::{Repeated, Reply, Sender, Service, Setup, Sink, deliver_all};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Events, and the duplicates of each.
@@ -12,13 +12,13 @@ const EVENTS: usize = 40;
 const COPIES: usize = 5;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_at_two_replicas_on_one_redis_take_effect_once() {
+async fn duplicates_at_two_replicas_on_one_redis_take_effect_once() {
     let server = Server::shared().unwrap();
     once_over_two(&server.url_with_prefix(&fresh_prefix())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_at_two_replicas_on_a_cluster_take_effect_once() {
+async fn duplicates_at_two_replicas_on_a_cluster_take_effect_once() {
     let cluster = Cluster::shared().unwrap();
     once_over_two(&cluster.url_with(&fresh_prefix(), 8)).await;
 }
@@ -32,7 +32,7 @@ async fn once_over_two(url: &str) {
     }
     let sender = Sender::of("stripe");
     let deliveries: Vec<_> = (0..EVENTS).map(|n| sender.event(&format!("evt_{n}"))).collect();
-    let copies = || Copies {
+    let copies = || Repeated {
         deliveries: deliveries.clone(),
         each: COPIES,
         connections: 4,

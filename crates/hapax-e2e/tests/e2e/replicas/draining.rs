@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{LIMIT, Replicas};
 use hapax_testkit::{
-    Connection, Copies, Delivery, Gate, Received, Reply, Sender, Service, Sink, deliver_all,
+    Connection, Delivery, Gate, Received, Repeated, Reply, Sender, Service, Sink, deliver_all,
 };
 
 const EVENTS: usize = 240;
@@ -66,7 +66,7 @@ async fn fill(replica: &Service, sink: &Sink, name: &str) -> Gate {
     for delivery in &deliveries {
         connection.deliver(delivery).await.assert_durable("accepted");
     }
-    let copies = Copies {
+    let copies = Repeated {
         deliveries,
         each: 1,
         connections: 8,

@@ -12,7 +12,7 @@ use hapax_test_redis::Cluster;
 use tokio::task::block_in_place;
 
 use super::crowd::{self, SOURCE};
-use hapax_testkit::{Copies, Sender, Service, Setup, Sink, deliver_all, eventually};
+use hapax_testkit::{Repeated, Sender, Service, Setup, Sink, deliver_all, eventually};
 
 const REPLICAS: usize = 2;
 const SHARDS: u8 = 8;
@@ -113,11 +113,11 @@ impl Site {
     }
 
     /// A duplicate of any event is still recognised, on both replicas.
-    pub(super) async fn assert_copies_are_known(&self, events: usize) {
+    pub(super) async fn assert_duplicates_are_known(&self, events: usize) {
         let sender = Sender::to_source("github", SOURCE);
         for service in &self.services {
             let some = (0..SAMPLE).map(|_| crowd::delivery(&sender, fastrand::usize(..events)));
-            let copies = Copies {
+            let copies = Repeated {
                 deliveries: some.collect(),
                 each: 1,
                 connections: 8,

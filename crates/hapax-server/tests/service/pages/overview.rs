@@ -8,7 +8,7 @@ use crate::site::{OTHER_SECRET, now, stripe_headers_with};
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 
 #[tokio::test]
-async fn the_overview_counts_events_copies_and_refused_requests() {
+async fn the_overview_counts_events_duplicates_and_refused_requests() {
     let mut sink = Sink::start().await;
     let desk = Desk::start(&sink.url()).await;
     desk.twice(BODY).await;

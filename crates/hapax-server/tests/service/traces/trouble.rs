@@ -102,13 +102,13 @@ async fn what_does_not_fit_is_dropped_and_counted() {
     while spans(&site, "dropped").await == 0 {
         round += 1;
         assert!(round < 40, "the queue has no limit");
-        many_copies(&site, 500).await;
+        many_duplicates(&site, 500).await;
     }
     assert_eq!(site.stripe("evt_1").await.json()["status"], "duplicate");
 }
 
 /// Duplicates of one event, over one connection.
-async fn many_copies(site: &Site, count: usize) {
+async fn many_duplicates(site: &Site, count: usize) {
     let body = br#"{"id":"evt_1","type":"invoice.paid"}"#;
     let headers = super::super::site::stripe_headers(body);
     let mut wire = hapax_testkit::Wire::open(site.server.ingest_address()).await;

@@ -4,12 +4,12 @@ mod conflicts;
 
 use std::time::Duration;
 
-use hapax_testkit::{Copies, Sender, Setup, Sink, deliver_all};
+use hapax_testkit::{Repeated, Sender, Setup, Sink, deliver_all};
 
 const EFFECT_LIMIT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_2000_copies_of_100_events_on_50_connections_100_are_accepted_and_take_effect() {
+async fn of_2000_deliveries_of_100_events_on_50_connections_100_are_accepted_and_take_effect() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     let sender = Sender::of("stripe");
@@ -19,7 +19,7 @@ async fn of_2000_copies_of_100_events_on_50_connections_100_are_accepted_and_tak
 
     let answers = deliver_all(
         service.address(),
-        Copies {
+        Repeated {
             deliveries,
             each: 20,
             connections: 50,
@@ -53,7 +53,7 @@ async fn of_2000_copies_of_100_events_on_50_connections_100_are_accepted_and_tak
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_for_every_preset_are_told_from_new_events() {
+async fn duplicates_for_every_preset_are_told_from_new_events() {
     let sink = Sink::start().await;
     let mut setup = Setup::new().http("app", &sink.url(), "");
     for provider in ["stripe", "github", "standard-webhooks"] {

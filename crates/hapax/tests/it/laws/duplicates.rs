@@ -9,14 +9,14 @@ use super::{BALANCE, event, for_every_driver, patient};
 use crate::subject::{Step, Subject, Word};
 
 for_every_driver!(
-    of_many_copies_at_once_one_is_processed_and_the_others_are_duplicates,
+    of_many_deliveries_at_once_one_is_processed_and_the_others_are_duplicates,
     a_copy_waits_for_the_first_and_is_a_duplicate,
     a_copy_takes_over_when_the_first_rolls_back,
     a_copy_that_may_not_wait_is_in_flight_and_runs_nothing,
     the_low_door_opens_once,
 );
 
-async fn of_many_copies_at_once_one_is_processed_and_the_others_are_duplicates<S: Subject>() {
+async fn of_many_deliveries_at_once_one_is_processed_and_the_others_are_duplicates<S: Subject>() {
     let subject = S::new().await;
     let deliver = |_| {
         let subject = subject.clone();

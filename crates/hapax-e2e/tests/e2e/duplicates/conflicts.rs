@@ -6,25 +6,25 @@ use hapax_test_redis::fresh_prefix;
 use serde_json::json;
 
 use super::EFFECT_LIMIT;
-use hapax_testkit::{Copies, Delivery, Sender, Service, Setup, Sink, deliver_all};
+use hapax_testkit::{Delivery, Repeated, Sender, Service, Setup, Sink, deliver_all};
 
 /// Different bodies under the same id.
 const CONTENTS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_of_contents_that_share_an_id_take_effect_once_each_on_sqlite() {
+async fn duplicates_of_contents_that_share_an_id_take_effect_once_each_on_sqlite() {
     once_each(|setup| setup, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_of_contents_that_share_an_id_take_effect_once_each_on_postgres() {
+async fn duplicates_of_contents_that_share_an_id_take_effect_once_each_on_postgres() {
     let server = hapax_test_postgres::Server::shared().unwrap();
     let database = server.database().await.unwrap();
     once_each(|setup| setup.database(&database.url()), "").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_of_contents_that_share_an_id_take_effect_once_each_on_redis() {
+async fn duplicates_of_contents_that_share_an_id_take_effect_once_each_on_redis() {
     let server = hapax_test_redis::Server::shared().unwrap();
     let url = server.url_with_prefix(&fresh_prefix());
     once_each(|setup| setup.database(&url), "").await;
@@ -67,7 +67,7 @@ async fn once_each(store: impl FnOnce(Setup) -> Setup, more: &str) {
 
 /// Sends each many times at once; this many of all these requests are new. Returns the ids of all events.
 async fn send_all(service: &Service, deliveries: &[Delivery], new: usize) -> BTreeSet<String> {
-    let copies = Copies {
+    let copies = Repeated {
         deliveries: deliveries.to_vec(),
         each: 10,
         connections: 20,

@@ -19,7 +19,7 @@ impl Runner {
         let answer = self.deliver(&delivery).await;
         if !answer.is_success() {
             let detail = format!("the duplicate right after the first delivery got {answer}");
-            return Err(Finding::new(FindingKind::CopyRefused, detail).into());
+            return Err(Finding::new(FindingKind::DuplicateRefused, detail).into());
         }
         self.conclude(
             subject,
@@ -31,10 +31,10 @@ impl Runner {
     }
 
     /// This many duplicates at the same moment. While one is being handled, the others may be refused.
-    pub(super) async fn concurrent(&mut self, subject: &Subject, copies: u32) -> Result<Note, Stop> {
+    pub(super) async fn concurrent(&mut self, subject: &Subject, times: u32) -> Result<Note, Stop> {
         for _ in 0..RACES {
             let delivery = self.fresh(&subject.event)?;
-            let opening = join_all((0..copies).map(|_| self.client.open())).await;
+            let opening = join_all((0..times).map(|_| self.client.open())).await;
             let open: Vec<_> = opening.into_iter().filter_map(Result::ok).collect();
             let gate = Arc::new(Barrier::new(open.len().max(1)));
             let race = open.into_iter().map(|connection| {
@@ -69,7 +69,7 @@ impl Runner {
             self.until_accepted(&other).await?;
         }
         self.settled_change(&[]).await?;
-        self.copy_is_harmless(&delivery).await?;
+        self.duplicate_is_harmless(&delivery).await?;
         Ok(None)
     }
 }
