@@ -15,7 +15,10 @@ use std::time::Duration;
 use hapax_core::json_pointer::is_pointer;
 use hapax_core::{Scope, Secret, SourceName};
 use hapax_engine::SameBody;
-use hapax_verify::{Handshake, IdentityRule, Options, Recipe, SecretNeed, SetupError, Verifier, catalogue};
+use hapax_verify::{
+    FieldList, Handshake, IdRule, IdentityRule, Options, Proof, Recipe, SecretNeed, SetupError, Verifier,
+    catalogue,
+};
 use http::StatusCode;
 
 use super::name::parse_name;
@@ -220,28 +223,7 @@ pub(super) fn read(name: &str, server: &Server, section: &mut Section<'_, '_, '_
     let allow_from = allow_from::read(section, provider);
     let on_conflict = section.find(&ON_CONFLICT);
     let custom = verify::read(section);
-    let mut recipe = match (provider, custom) {
-        (Some(provider), _) => {
-            let mut recipe = provider.recipe();
-            if let Some(event_id) = event_id {
-                recipe.identity = recipe.identity.with_event_id(event_id);
-            }
-            recipe.identity.event_type = event_type.or(recipe.identity.event_type);
-            recipe
-        }
-        (None, Some(proof)) => {
-            if !section.has(&EVENT_ID) {
-                section.missing(
-                    &EVENT_ID,
-                    "without a provider of the catalogue, set the location of the event id, such as \
-                     \"header:x-event-id\" or \"body:/id\"",
-                );
-            }
-            let identity = IdentityRule::new(event_id?, event_type);
-            Recipe::custom(proof, identity)
-        }
-        (None, None) => return None,
-    };
+    let mut recipe = recipe_of(section, provider, custom, event_id, event_type)?;
     recipe.identity.on_conflict = on_conflict.unwrap_or(recipe.identity.on_conflict);
     identity::show(section, &recipe.identity);
     if public_url.is_none() && server.public_url.is_none() && recipe.proof.covers_url() {
@@ -284,6 +266,38 @@ pub(super) fn read(name: &str, server: &Server, section: &mut Section<'_, '_, '_
         same_body,
         allow_from,
     })
+}
+
+/// The provider's recipe with the locations that the file sets, or the recipe that the file describes.
+fn recipe_of(
+    section: &mut Section<'_, '_, '_>,
+    provider: Option<&catalogue::Provider>,
+    custom: Option<Proof>,
+    event_id: Option<IdRule>,
+    event_type: Option<FieldList>,
+) -> Option<Recipe> {
+    match (provider, custom) {
+        (Some(provider), _) => {
+            let mut recipe = provider.recipe();
+            if let Some(event_id) = event_id {
+                recipe.identity = recipe.identity.with_event_id(event_id);
+            }
+            recipe.identity.event_type = event_type.or(recipe.identity.event_type);
+            Some(recipe)
+        }
+        (None, Some(proof)) => {
+            if !section.has(&EVENT_ID) {
+                section.missing(
+                    &EVENT_ID,
+                    "without a provider of the catalogue, set the location of the event id, such as \
+                     \"header:x-event-id\" or \"body:/id\"",
+                );
+            }
+            let identity = IdentityRule::new(event_id?, event_type);
+            Some(Recipe::custom(proof, identity))
+        }
+        (None, None) => None,
+    }
 }
 
 /// A preset knows its provider's largest body, and no such body is refused because of a lower general limit.
