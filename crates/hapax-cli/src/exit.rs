@@ -95,10 +95,11 @@ impl<E: Into<anyhow::Error>> From<E> for CliError {
         if broken_pipe {
             return Self::silent(Exit::Done);
         }
-        let exit = if error.is::<hapax_config::ConfigError>() {
-            Exit::Configuration
-        } else {
-            Exit::Failed
+        let exit = match error.downcast_ref() {
+            Some(hapax_client::Error::NotFound { .. }) => Exit::NotFound,
+            _ if error.is::<hapax_config::ConfigError>() => Exit::Configuration,
+            _ if error.is::<hapax_client::BadUrl>() => Exit::Usage,
+            _ => Exit::Failed,
         };
         Self {
             exit,
@@ -122,6 +123,21 @@ mod tests {
             Exit::ProblemFound,
         ];
         assert_eq!(exits.map(Exit::code), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn errors_of_the_client_have_their_exit() {
+        let exit = |error: hapax_client::Error| CliError::from(error).exit;
+        let (code, detail) = (String::new(), String::new());
+        assert_eq!(
+            exit(hapax_client::Error::NotFound {
+                detail: detail.clone()
+            }),
+            Exit::NotFound
+        );
+        assert_eq!(exit(hapax_client::Error::Refused { code, detail }), Exit::Failed);
+        let url = hapax_client::Target::at("localhost", None).unwrap_err();
+        assert_eq!(CliError::from(url).exit, Exit::Usage);
     }
 
     #[test]

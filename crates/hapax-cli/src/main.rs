@@ -1,4 +1,12 @@
-//! The `hapax` binary: a thin wrapper around the library.
+//! The `hapax` binary: the verbs, the service that they talk to, and exit codes.
+//!
+//! There is no library: what others use is in crates of its own, and the binary is built sooner.
+#![expect(unreachable_pub, reason = "in a binary, `pub` is for the other modules")]
+
+mod exit;
+mod globals;
+mod service;
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -10,5 +18,5 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     #[cfg(feature = "fail-points")]
     hapax_fail_points::listen();
-    hapax_cli::verbs::main()
+    verbs::main()
 }

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::word;
-use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::views::{AlertTestView, AlertView, AlertsView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table, printable};
 
@@ -42,7 +43,7 @@ pub struct TestArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     match args.command {
         None | Some(Command::List) => list(&client, globals).await,
         Some(Command::Test(args)) => test(&client, &args, globals).await,
@@ -50,7 +51,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 }
 
 async fn list(client: &Client, globals: &Globals) -> Result<(), CliError> {
-    let view: AlertsView = client.get("alerts").await.map_err(Error::into_cli)?;
+    let view: AlertsView = client.get("alerts").await?;
     if globals.json {
         output::json(&view)?;
     } else if view.alerts.is_empty() {
@@ -95,7 +96,7 @@ fn text(alert: &AlertView, reader: Reader) -> String {
 
 async fn test(client: &Client, args: &TestArgs, globals: &Globals) -> Result<(), CliError> {
     let body = json!({ "receiver": args.receiver });
-    let view: AlertTestView = client.post("alerts/test", &body).await.map_err(Error::into_cli)?;
+    let view: AlertTestView = client.post("alerts/test", &body).await?;
     if globals.json {
         output::json(&view)?;
     } else if view.results.is_empty() {

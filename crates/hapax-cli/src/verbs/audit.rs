@@ -2,11 +2,12 @@
 
 use hapax_core::store::AuditHead;
 
-use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::Parameters;
 use hapax_api::views::{AuditPageView, AuditVerifiedView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
@@ -54,14 +55,13 @@ pub struct VerifyArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     if let Some(Command::Verify(args)) = args.command {
         return verify(&client, &args, globals).await;
     }
     let page: AuditPageView = client
         .pages("audit", &Parameters::default(), args.cursor, args.limit)
-        .await
-        .map_err(Error::into_cli)?;
+        .await?;
     if globals.json {
         return Ok(output::json(&page)?);
     }
@@ -81,7 +81,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         ]);
     }
     output::line(table.render(reader))?;
-    page.note_more();
+    service::note_more(&page);
     Ok(())
 }
 
@@ -90,7 +90,7 @@ async fn verify(client: &Client, args: &VerifyArgs, globals: &Globals) -> Result
         Some(head) => format!("audit/verify?head={head}"),
         None => "audit/verify".to_owned(),
     };
-    let found: AuditVerifiedView = client.get(&path).await.map_err(Error::into_cli)?;
+    let found: AuditVerifiedView = client.get(&path).await?;
     if globals.json {
         output::json(&found)?;
     } else {

@@ -2,12 +2,13 @@
 
 use hapax_core::EventId;
 
-use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::{Parameters, segment};
 use hapax_api::readable;
 use hapax_api::views::{DiffKind, DiffSide, DiffView, EventPageView, ReleasedView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table, printable};
 
@@ -61,15 +62,12 @@ pub struct BodyArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     match args.command {
         Command::List(args) => list(&client, args, globals).await,
         Command::Diff(args) => diff(&client, &args, globals).await,
         Command::Payload(args) => {
-            let body = client
-                .get_bytes(&path(&args, "payload"))
-                .await
-                .map_err(Error::into_cli)?;
+            let body = client.get_bytes(&path(&args, "payload")).await?;
             Ok(output::raw(&body)?)
         }
         Command::Release(args) => release(&client, &args, globals).await,
@@ -84,8 +82,7 @@ async fn list(client: &Client, args: ListArgs, globals: &Globals) -> Result<(), 
     let parameters = Parameters::default().with("q", Some("has:conflict"));
     let page: EventPageView = client
         .pages("events", &parameters, args.cursor, args.limit)
-        .await
-        .map_err(Error::into_cli)?;
+        .await?;
     if globals.json {
         return Ok(output::json(&page)?);
     }
@@ -106,12 +103,12 @@ async fn list(client: &Client, args: ListArgs, globals: &Globals) -> Result<(), 
         ]);
     }
     output::line(table.render(reader))?;
-    page.note_more();
+    service::note_more(&page);
     Ok(())
 }
 
 async fn diff(client: &Client, args: &BodyArgs, globals: &Globals) -> Result<(), CliError> {
-    let view: DiffView = client.get(&path(args, "diff")).await.map_err(Error::into_cli)?;
+    let view: DiffView = client.get(&path(args, "diff")).await?;
     if globals.json {
         return Ok(output::json(&view)?);
     }
@@ -146,10 +143,7 @@ fn text(view: &DiffView) -> String {
 
 async fn release(client: &Client, args: &BodyArgs, globals: &Globals) -> Result<(), CliError> {
     let nothing = serde_json::json!({});
-    let released: ReleasedView = client
-        .post(&path(args, "release"), &nothing)
-        .await
-        .map_err(Error::into_cli)?;
+    let released: ReleasedView = client.post(&path(args, "release"), &nothing).await?;
     if globals.json {
         return Ok(output::json(&released)?);
     }

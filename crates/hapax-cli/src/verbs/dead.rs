@@ -5,11 +5,12 @@ mod groups;
 use hapax_core::EventId;
 use serde_json::json;
 
-use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::Parameters;
 use hapax_api::views::{DeliveriesView, DisposedView};
+use hapax_client::{Client, Error};
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
@@ -85,7 +86,7 @@ pub struct ChoiceArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     match args.command {
         Command::List(args) => list(&client, &args, globals).await,
         Command::Groups => groups::run(&client, globals).await,
@@ -101,7 +102,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 }
 
 async fn list(client: &Client, args: &ListArgs, globals: &Globals) -> Result<(), CliError> {
-    let page = fetch(client, args).await.map_err(Error::into_cli)?;
+    let page = fetch(client, args).await?;
     if globals.json {
         return Ok(output::json(&page)?);
     }
@@ -114,7 +115,7 @@ async fn list(client: &Client, args: &ListArgs, globals: &Globals) -> Result<(),
         return Ok(());
     }
     output::line(table(&page, Reader::of_stdout()))?;
-    page.note_more();
+    service::note_more(&page);
     Ok(())
 }
 
@@ -145,10 +146,7 @@ async fn dispose(client: &Client, what: &str, args: &ChoiceArgs, globals: &Globa
         more: true,
     };
     while disposed.more {
-        let part: DisposedView = client
-            .post(&format!("deliveries/{what}"), &body)
-            .await
-            .map_err(Error::into_cli)?;
+        let part: DisposedView = client.post(&format!("deliveries/{what}"), &body).await?;
         disposed = DisposedView {
             changed: disposed.changed + part.changed,
             more: part.more,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::readable;
 use hapax_api::views::{DestinationsView, PauseView};
 use hapax_terminal::output;
@@ -21,8 +21,8 @@ Examples:
 pub struct Args {}
 
 pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
-    let view: DestinationsView = client.get("destinations").await.map_err(Error::into_cli)?;
+    let client = service::client(globals)?;
+    let view: DestinationsView = client.get("destinations").await?;
     if globals.json {
         return Ok(output::json(&view)?);
     }

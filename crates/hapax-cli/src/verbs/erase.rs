@@ -6,10 +6,11 @@ use serde_json::json;
 
 use super::events::list::looked_at;
 use super::filter::EventFilter;
-use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::views::{CoverageView, ErasureView, EventPageView};
+use hapax_client::Client;
 use hapax_terminal::output::{self, counted};
 
 /// Erase the headers, bodies and conflicts of events, and the responses of destinations.
@@ -37,7 +38,7 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let query = args.filter.text(&client).await?;
     if !args.yes {
         confirm(&client, &query, args.discard_unfinished).await?;
@@ -62,7 +63,7 @@ async fn erase(client: &Client, query: &str, discard_unfinished: bool) -> Result
     let mut done = ErasureView::default();
     let mut body = json!({ "query": query, "discard_unfinished": discard_unfinished });
     loop {
-        let page: ErasureView = client.post("erasures", &body).await.map_err(Error::into_cli)?;
+        let page: ErasureView = client.post("erasures", &body).await?;
         done.erased += page.erased;
         done.discarded += page.discarded;
         done.before += page.before;
@@ -83,7 +84,7 @@ async fn confirm(client: &Client, query: &str, discard: bool) -> Result<(), CliE
         ));
     }
     let path = format!("events?limit=200&q={}", hapax_api::path::segment(query));
-    let page: EventPageView = client.get(&path).await.map_err(Error::into_cli)?;
+    let page: EventPageView = client.get(&path).await?;
     let more = if page.next.is_some() { "more than " } else { "" };
     let events = counted(page.events.len() as u64, "event", "events");
     let work = if discard {

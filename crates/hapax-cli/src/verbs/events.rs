@@ -8,9 +8,9 @@ mod tail;
 use hapax_core::EventId;
 
 use super::filter::EventFilter;
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::views::EventView;
 use hapax_terminal::output;
 
@@ -125,22 +125,16 @@ pub struct IdArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     match args.command {
         Command::List(args) => list::run(&client, &args, globals).await,
         Command::Show(IdArgs { id }) => {
-            let view: EventView = client
-                .get(&format!("events/{id}"))
-                .await
-                .map_err(Error::into_cli)?;
+            let view: EventView = client.get(&format!("events/{id}")).await?;
             show::print(&view, globals)
         }
         Command::Tail(args) => tail::run(&client, &args, globals).await,
         Command::Payload(IdArgs { id }) => {
-            let body = client
-                .get_bytes(&format!("events/{id}/payload"))
-                .await
-                .map_err(Error::into_cli)?;
+            let body = client.get_bytes(&format!("events/{id}/payload")).await?;
             Ok(output::raw(&body)?)
         }
         Command::Export(args) => export::run(&client, &args, globals).await,

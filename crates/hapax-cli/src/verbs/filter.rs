@@ -5,11 +5,11 @@
 use hapax_core::store::EventQuery;
 use hapax_core::{Clock as _, EventStatus, SystemClock};
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use hapax_api::query;
 use hapax_api::views::SavedSearchesView;
 use hapax_api::when::When;
+use hapax_client::Client;
 
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct EventFilter {
@@ -89,7 +89,7 @@ pub(super) async fn whole(
 }
 
 async fn query_of(client: &Client, name: &str) -> Result<String, CliError> {
-    let saved: SavedSearchesView = client.get("searches").await.map_err(Error::into_cli)?;
+    let saved: SavedSearchesView = client.get("searches").await?;
     let found = saved.searches.into_iter().find(|search| search.name == name);
     found.map(|search| search.query).ok_or_else(|| {
         CliError::not_found(format!(

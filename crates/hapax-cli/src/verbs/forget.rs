@@ -1,8 +1,8 @@
 //! `hapax forget`: remove an event id from the ledger.
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::segment;
 use hapax_api::views::ForgottenView;
 use hapax_terminal::output;
@@ -26,9 +26,9 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = format!("ledger/{}/{}", segment(&args.source), segment(&args.event_id));
-    let forgotten: ForgottenView = client.delete(&path).await.map_err(Error::into_cli)?;
+    let forgotten: ForgottenView = client.delete(&path).await?;
     if globals.json {
         output::json(&forgotten)?;
     } else {

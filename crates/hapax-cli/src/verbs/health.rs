@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::views::{Phase, ReadyView};
 use hapax_terminal::output;
 
@@ -24,10 +24,10 @@ Examples:
 pub struct Args {}
 
 pub async fn run(_: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let asked = client.probe::<ReadyView>("readyz");
     let view = match tokio::time::timeout(ANSWER_LIMIT, asked).await {
-        Ok(answer) => answer.map_err(Error::into_cli)?,
+        Ok(answer) => answer?,
         Err(_) => return Err(late()),
     };
     if globals.json {

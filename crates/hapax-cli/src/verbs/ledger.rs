@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::segment;
 use hapax_api::readable;
 use hapax_api::views::LedgerView;
@@ -31,9 +31,9 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = format!("ledger/{}/{}", segment(&args.source), segment(&args.event_id));
-    let entry: LedgerView = client.get(&path).await.map_err(Error::into_cli)?;
+    let entry: LedgerView = client.get(&path).await?;
     if globals.json {
         return Ok(output::json(&entry)?);
     }

@@ -1,10 +1,11 @@
 //! `hapax outbox`: the state of the outboxes.
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::segment;
 use hapax_api::views::{OutboxRetriedView, OutboxView, OutboxesView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
@@ -42,7 +43,7 @@ pub struct RetryArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     match args.command {
         Command::List => list(&client, globals).await,
         Command::Retry(args) => retry(&client, args, globals).await,
@@ -50,7 +51,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 }
 
 async fn list(client: &Client, globals: &Globals) -> Result<(), CliError> {
-    let view: OutboxesView = client.get("outbox").await.map_err(Error::into_cli)?;
+    let view: OutboxesView = client.get("outbox").await?;
     if globals.json {
         return Ok(output::json(&view)?);
     }
@@ -91,7 +92,7 @@ async fn retry(client: &Client, args: RetryArgs, globals: &Globals) -> Result<()
     };
     let path = format!("outbox/{}/{}/retry", segment(&name), args.id);
     let nothing = serde_json::json!({});
-    let retried: OutboxRetriedView = client.post(&path, &nothing).await.map_err(Error::into_cli)?;
+    let retried: OutboxRetriedView = client.post(&path, &nothing).await?;
     if globals.json {
         output::json(&retried)?;
     } else {
@@ -101,7 +102,7 @@ async fn retry(client: &Client, args: RetryArgs, globals: &Globals) -> Result<()
 }
 
 async fn only_one(client: &Client) -> Result<String, CliError> {
-    let mut view: OutboxesView = client.get("outbox").await.map_err(Error::into_cli)?;
+    let mut view: OutboxesView = client.get("outbox").await?;
     match (view.outboxes.pop(), view.outboxes.is_empty()) {
         (Some(outbox), true) => Ok(outbox.name),
         (Some(_), false) => Err(CliError::usage(

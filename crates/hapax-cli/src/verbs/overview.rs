@@ -3,9 +3,9 @@
 use hapax_core::store::TimeRange;
 
 use super::stats::traffic;
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::views::OverviewView;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, printable};
@@ -23,9 +23,9 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = format!("overview?range={}", args.range.as_str());
-    let view: OverviewView = client.get(&path).await.map_err(Error::into_cli)?;
+    let view: OverviewView = client.get(&path).await?;
     if globals.json {
         return Ok(output::json(&view)?);
     }

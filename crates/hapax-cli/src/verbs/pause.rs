@@ -1,8 +1,8 @@
 //! `hapax pause`: stop delivering to a destination.
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::segment;
 use hapax_api::views::PauseView;
 use hapax_terminal::output;
@@ -25,10 +25,10 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = format!("destinations/{}/pause", segment(&args.destination));
     let body = serde_json::json!({ "why": args.why });
-    let paused: PauseView = client.post(&path, &body).await.map_err(Error::into_cli)?;
+    let paused: PauseView = client.post(&path, &body).await?;
     if globals.json {
         output::json(&paused)?;
     } else {

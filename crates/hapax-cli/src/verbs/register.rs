@@ -1,8 +1,8 @@
 //! `hapax register`: accept a provider's signing secret.
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::duration::parse_duration;
 use hapax_api::path::segment;
 use hapax_api::views::RegistrationView;
@@ -28,10 +28,10 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = format!("sources/{}/registration", segment(&args.source));
     let body = serde_json::json!({ "for_seconds": args.open_for.as_secs() });
-    let opened: RegistrationView = client.post(&path, &body).await.map_err(Error::into_cli)?;
+    let opened: RegistrationView = client.post(&path, &body).await?;
     if globals.json {
         output::json(&opened)?;
     } else {

@@ -8,9 +8,9 @@ use hapax_core::EventId;
 use hapax_core::store::ReplayMode;
 
 use super::filter::EventFilter;
-use crate::client::Client;
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 
 /// The filter flags, one of which is required if no id is given.
 const FILTERS: [&str; 8] = [
@@ -93,7 +93,7 @@ impl From<Mode> for ReplayMode {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     if args.ids.is_empty() {
         bulk::run(&client, &args, globals).await
     } else {

@@ -2,11 +2,12 @@
 
 use hapax_core::EventId;
 
-use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::Parameters;
 use hapax_api::views::{ReplayJobView, ReplaysView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
@@ -53,13 +54,13 @@ pub struct IdArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let job = match args.command {
         Command::List(args) => return list(&client, args, globals).await,
         Command::Show(IdArgs { id }) => client.get(&format!("replays/{id}")).await,
         Command::Cancel(IdArgs { id }) => client.delete(&format!("replays/{id}")).await,
     };
-    let job: ReplayJobView = job.map_err(Error::into_cli)?;
+    let job: ReplayJobView = job?;
     if globals.json {
         return Ok(output::json(&job)?);
     }
@@ -69,8 +70,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 async fn list(client: &Client, args: ListArgs, globals: &Globals) -> Result<(), CliError> {
     let page: ReplaysView = client
         .pages("replays", &Parameters::default(), args.cursor, args.limit)
-        .await
-        .map_err(Error::into_cli)?;
+        .await?;
     if globals.json {
         return Ok(output::json(&page)?);
     }
@@ -79,7 +79,7 @@ async fn list(client: &Client, args: ListArgs, globals: &Globals) -> Result<(), 
         return Ok(());
     }
     output::line(table(&page.replays, Reader::of_stdout()))?;
-    page.note_more();
+    service::note_more(&page);
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! `hapax resume`: resume delivering to a paused destination.
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::segment;
 use hapax_api::views::ResumedView;
 use hapax_terminal::output;
@@ -21,10 +21,10 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = format!("destinations/{}/resume", segment(&args.destination));
     let nothing = serde_json::json!({});
-    let resumed: ResumedView = client.post(&path, &nothing).await.map_err(Error::into_cli)?;
+    let resumed: ResumedView = client.post(&path, &nothing).await?;
     if globals.json {
         output::json(&resumed)?;
     } else if resumed.was_paused {

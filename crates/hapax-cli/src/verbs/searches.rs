@@ -2,11 +2,12 @@
 
 use serde_json::json;
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::segment;
 use hapax_api::views::{DeletedSearchView, SavedSearchView, SavedSearchesView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
@@ -53,7 +54,7 @@ pub struct NameArgs {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     match args.command {
         Command::List => list(&client, globals).await,
         Command::Save(args) => save(&client, &args, globals).await,
@@ -62,7 +63,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 }
 
 async fn list(client: &Client, globals: &Globals) -> Result<(), CliError> {
-    let saved: SavedSearchesView = client.get("searches").await.map_err(Error::into_cli)?;
+    let saved: SavedSearchesView = client.get("searches").await?;
     if globals.json {
         return Ok(output::json(&saved)?);
     }
@@ -86,7 +87,7 @@ async fn list(client: &Client, globals: &Globals) -> Result<(), CliError> {
 async fn save(client: &Client, args: &SaveArgs, globals: &Globals) -> Result<(), CliError> {
     let path = format!("searches/{}", segment(&args.name));
     let body = json!({ "query": args.query });
-    let search: SavedSearchView = client.put(&path, &body).await.map_err(Error::into_cli)?;
+    let search: SavedSearchView = client.put(&path, &body).await?;
     if globals.json {
         return Ok(output::json(&search)?);
     }
@@ -99,7 +100,7 @@ async fn save(client: &Client, args: &SaveArgs, globals: &Globals) -> Result<(),
 
 async fn remove(client: &Client, args: &NameArgs, globals: &Globals) -> Result<(), CliError> {
     let path = format!("searches/{}", segment(&args.name));
-    let search: DeletedSearchView = client.delete(&path).await.map_err(Error::into_cli)?;
+    let search: DeletedSearchView = client.delete(&path).await?;
     if globals.json {
         return Ok(output::json(&search)?);
     }

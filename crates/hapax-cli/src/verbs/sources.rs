@@ -2,9 +2,9 @@
 
 use hapax_verify::{IdClass, OnConflict};
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::readable;
 use hapax_api::views::{SourceView, SourcesView};
 use hapax_terminal::output;
@@ -19,8 +19,8 @@ Examples:
 pub struct Args {}
 
 pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
-    let view: SourcesView = client.get("sources").await.map_err(Error::into_cli)?;
+    let client = service::client(globals)?;
+    let view: SourcesView = client.get("sources").await?;
     if globals.json {
         return Ok(output::json(&view)?);
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use hapax_core::store::TimeRange;
 
 use super::destinations::state;
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::Parameters;
 use hapax_api::readable;
 use hapax_api::views::{DestinationStatsView, SourceStatsView, StatsView};
@@ -58,11 +58,11 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 }
 
 async fn counts(over: Option<TimeRange>, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = Parameters::default()
         .with("range", over.map(TimeRange::as_str))
         .on("stats");
-    let stats: StatsView = client.get(&path).await.map_err(Error::into_cli)?;
+    let stats: StatsView = client.get(&path).await?;
     if globals.json {
         output::json(&stats)?;
     } else {

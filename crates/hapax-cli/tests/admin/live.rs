@@ -1,6 +1,6 @@
 //! The live tail of the events page: few messages, however fast events arrive.
 
-use hapax_cli::client::{Client, Target};
+use hapax_client::{Client, Target};
 use hapax_core::Secret;
 use hapax_testkit::Wire;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The live tail.
 
 use hapax_api::views::Phase;
-use hapax_cli::client::{Client, Error, Target};
+use hapax_client::{Client, Error, Target};
 use hapax_config::Role;
 use hapax_core::Secret;
 

@@ -1,14 +1,14 @@
 //! `hapax dead groups`: dead deliveries that failed in the same way.
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
 use hapax_api::views::DeadGroupsView;
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
 pub(super) async fn run(client: &Client, globals: &Globals) -> Result<(), CliError> {
-    let view: DeadGroupsView = client.get("deliveries/groups").await.map_err(Error::into_cli)?;
+    let view: DeadGroupsView = client.get("deliveries/groups").await?;
     if globals.json {
         return Ok(output::json(&view)?);
     }

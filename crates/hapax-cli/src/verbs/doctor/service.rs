@@ -1,8 +1,9 @@
 //! The running service, if there is one: it answers for the store and the ports that it holds.
 
-use crate::client::{Client, Error};
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::views::ReadyView;
+use hapax_client::Error;
 
 #[derive(Debug)]
 pub(super) enum Service {
@@ -16,7 +17,7 @@ pub(super) enum Service {
 
 impl Service {
     pub(super) async fn ask(globals: &Globals) -> Self {
-        let client = match Client::from_globals(globals) {
+        let client = match service::client(globals) {
             Ok(client) => client,
             Err(error) => {
                 return Self::Strange(error.error.map(|error| error.to_string()).unwrap_or_default());

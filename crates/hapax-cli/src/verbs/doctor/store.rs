@@ -6,8 +6,8 @@ use hapax_core::{Clock, SystemClock};
 
 use super::check::Check;
 use super::service::Service;
-use crate::client::Client;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::views::ReadyView;
 use hapax_api::views::{EncryptionView, StatsView};
 use hapax_config::{Store, StoreUrl};
@@ -81,7 +81,7 @@ async fn open(store: &Store, fix: &'static str) -> Vec<Check> {
 
 /// The running service's report on the store's keys; `None` if it refuses to answer.
 async fn asked(globals: &Globals) -> Option<EncryptionView> {
-    let client = Client::from_globals(globals).ok()?;
+    let client = service::client(globals).ok()?;
     let stats: StatsView = client.get("stats").await.ok()?;
     stats.store?.encryption
 }

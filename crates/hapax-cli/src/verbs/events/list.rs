@@ -1,12 +1,13 @@
 //! `hapax events list`.
 
 use super::ListArgs;
-use crate::client::{Client, Error, Page as _};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::Parameters;
 use hapax_api::readable;
 use hapax_api::views::{CoverageView, EventPageView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::table::{Reader, Table};
 
@@ -19,7 +20,7 @@ pub(super) async fn run(client: &Client, args: &ListArgs, globals: &Globals) -> 
         output::note("no event matches");
     } else {
         output::line(table(&page, Reader::of_stdout()))?;
-        page.note_more();
+        service::note_more(&page);
     }
     if let Some(words) = looked_at(page.coverage) {
         output::note(words);
@@ -30,10 +31,8 @@ pub(super) async fn run(client: &Client, args: &ListArgs, globals: &Globals) -> 
 async fn fetch(client: &Client, args: &ListArgs) -> Result<EventPageView, CliError> {
     let text = args.filter.text(client).await?;
     let parameters = Parameters::default().with("q", Some(text).filter(|text| !text.is_empty()));
-    client
-        .pages("events", &parameters, args.cursor.clone(), args.limit)
-        .await
-        .map_err(Error::into_cli)
+    let pages = client.pages("events", &parameters, args.cursor.clone(), args.limit);
+    Ok(pages.await?)
 }
 
 /// The limits of a search that did not cover every event.

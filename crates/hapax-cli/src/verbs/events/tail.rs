@@ -5,12 +5,12 @@ use hapax_core::{EventId, Timestamp};
 use serde::Deserialize;
 
 use super::TailArgs;
-use crate::client::sse::Message;
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
 use crate::verbs::filter;
 use hapax_api::path::Parameters;
+use hapax_client::Client;
+use hapax_client::sse::Message;
 use hapax_terminal::output;
 use hapax_terminal::table::printable;
 
@@ -48,13 +48,13 @@ pub(super) async fn run(client: &Client, args: &TailArgs, globals: &Globals) -> 
     let path = Parameters::default()
         .with("q", Some(text).filter(|text| !text.is_empty()))
         .on("events/stream");
-    let mut messages = client.stream(&path).await.map_err(Error::into_cli)?;
+    let mut messages = client.stream(&path).await?;
     if !globals.json {
         output::note(format_args!("following {}; Ctrl-C ends", client.target().shown()));
     }
     loop {
         let message = tokio::select! {
-            message = messages.next() => message.map_err(Error::into_cli)?,
+            message = messages.next() => message?,
             _ = tokio::signal::ctrl_c() => return Ok(()),
         };
         let Some(message) = message else {

@@ -7,11 +7,11 @@ use hapax_core::store::{ReplayJobState, ReplayMode};
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
 use crate::globals::Globals;
 use crate::verbs::events::list::looked_at;
 use hapax_api::views::{ReplayJobView, ReplayPreviewView};
+use hapax_client::Client;
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Result<(), CliError> {
     let mut body = request(args, &args.filter.text(client).await?);
     body["dry_run"] = json!(true);
-    let preview: ReplayPreviewView = client.post("replays", &body).await.map_err(Error::into_cli)?;
+    let preview: ReplayPreviewView = client.post("replays", &body).await?;
     if args.dry_run {
         return show_preview(&preview, globals);
     }
@@ -33,7 +33,7 @@ pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Resu
         return Err(CliError::failed("not confirmed: nothing was replayed"));
     }
     body["dry_run"] = json!(false);
-    let job: ReplayJobView = client.post("replays", &body).await.map_err(Error::into_cli)?;
+    let job: ReplayJobView = client.post("replays", &body).await?;
     let Some(job) = watch(client, job, preview.matched).await? else {
         return Ok(());
     };
@@ -104,10 +104,7 @@ async fn watch(
                 return Ok(None);
             }
         }
-        job = client
-            .get(&format!("replays/{}", job.id))
-            .await
-            .map_err(Error::into_cli)?;
+        job = client.get(&format!("replays/{}", job.id)).await?;
         progress.set(job.tally.matched);
     }
     progress.end();

@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Args;
-use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
 use crate::globals::Globals;
 use hapax_api::views::{EventView, ReplayedView};
+use hapax_client::{Client, Error};
 use hapax_terminal::output;
 
 /// What `--json` prints for each event, one per line.
@@ -61,7 +61,7 @@ pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Resu
                 }
             }
             // Without a service or a token, the other events would fail, too.
-            Err(error) => return Err(error.into_cli()),
+            Err(error) => return Err(error.into()),
         }
     }
     match exit {
@@ -80,10 +80,7 @@ fn worse(exit: Exit, error: &Error) -> Exit {
 
 async fn preview(client: &Client, args: &Args, globals: &Globals) -> Result<(), CliError> {
     for event in &args.ids {
-        let view: EventView = client
-            .get(&format!("events/{event}"))
-            .await
-            .map_err(Error::into_cli)?;
+        let view: EventView = client.get(&format!("events/{event}")).await?;
         if globals.json {
             output::json_line(&json!({ "event": event, "dry_run": true, "status": view.status }))?;
         } else {

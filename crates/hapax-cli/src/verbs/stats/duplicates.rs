@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use hapax_core::store::TimeRange;
 
-use crate::client::{Client, Error};
 use crate::exit::CliError;
 use crate::globals::Globals;
+use crate::service;
 use hapax_api::path::Parameters;
 use hapax_api::readable;
 use hapax_api::views::{DuplicateStatsView, GapClassView, RedeliveredView, SourceDuplicatesView};
@@ -34,12 +34,12 @@ pub struct Args {
 }
 
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let client = Client::from_globals(globals)?;
+    let client = service::client(globals)?;
     let path = Parameters::default()
         .with("range", Some(args.range.as_str()))
         .with("source", args.source)
         .on("stats/duplicates");
-    let stats: DuplicateStatsView = client.get(&path).await.map_err(Error::into_cli)?;
+    let stats: DuplicateStatsView = client.get(&path).await?;
     if globals.json {
         return Ok(output::json(&stats)?);
     }

@@ -1,6 +1,4 @@
-//! A small client for the admin API, shared by the operator verbs, and the way its answers are shown.
-//!
-//! Every error says where it happened and how to fix it; [`Error::into_cli`] maps it to an exit code.
+//! A small client of the admin API. Every error says where it happened and how to fix it.
 
 mod error;
 mod pages;
@@ -19,10 +17,8 @@ use serde::de::DeserializeOwned;
 
 pub use error::Error;
 pub use pages::Page;
-pub use target::Target;
+pub use target::{BadUrl, Target};
 
-use crate::exit::CliError;
-use crate::globals::Globals;
 use hapax_api::NOTE_HEADER;
 use hapax_outbound::client as outbound;
 use hapax_outbound::exchange::{self, Bounds};
@@ -47,14 +43,6 @@ impl Client {
     pub fn new(target: Target) -> Result<Self, Error> {
         let http = outbound::Client::of_operator(target.tls()).map_err(|message| Error::Setup { message })?;
         Ok(Self { target, http })
-    }
-
-    /// The client for the service that the flags, the environment and the configuration name.
-    ///
-    /// # Errors
-    /// If they are invalid.
-    pub fn from_globals(globals: &Globals) -> Result<Self, CliError> {
-        Self::new(Target::from_globals(globals)?).map_err(Error::into_cli)
     }
 
     pub const fn target(&self) -> &Target {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
-use super::Error;
+use crate::Error;
 
 /// Longest message that is read; the service sends small ones.
 const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
@@ -23,7 +23,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(body: Incoming, url: String) -> Self {
+    pub(crate) fn new(body: Incoming, url: String) -> Self {
         Self {
             body,
             url,

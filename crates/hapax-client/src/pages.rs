@@ -2,11 +2,9 @@
 
 use serde::de::DeserializeOwned;
 
-use super::Client;
-use super::Error;
+use crate::{Client, Error};
 use hapax_api::path::Parameters;
 use hapax_api::views::{AuditPageView, DeliveriesView, EventPageView, ReplaysView};
-use hapax_terminal::output;
 
 /// Items to request at once: the server's limit.
 const PAGE_MAX: u32 = 200;
@@ -21,15 +19,6 @@ pub trait Page: Default + DeserializeOwned {
 
     /// The cursor of the next page; `None` at the end of the list.
     fn next(&self) -> Option<&String>;
-
-    /// Notes on stderr that there is more.
-    fn note_more(&self) {
-        if let Some(next) = self.next() {
-            output::note(format_args!(
-                "there are more results: use --cursor {next} or a larger --limit"
-            ));
-        }
-    }
 }
 
 impl Client {

@@ -1,9 +1,8 @@
-//! Errors between the command line and the service, worded so that they say what to do.
+//! Errors between a client and the service, worded so that they say what to do.
 
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::exit::{CliError, Exit};
 use hapax_api::problem::Code;
 use hapax_outbound::exchange::CallError;
 
@@ -80,23 +79,7 @@ struct Problem {
 }
 
 impl Error {
-    /// The error with the matching exit code.
-    pub fn into_cli(self) -> CliError {
-        let exit = match self {
-            Self::NotFound { .. } => Exit::NotFound,
-            Self::Connect { .. }
-            | Self::Broken { .. }
-            | Self::Timeout { .. }
-            | Self::Unauthorized { .. }
-            | Self::Refused { .. }
-            | Self::Unexpected { .. }
-            | Self::TokenUnusable
-            | Self::Setup { .. } => Exit::Failed,
-        };
-        CliError::new(exit, self)
-    }
-
-    pub(super) fn from_call(url: String, error: CallError) -> Self {
+    pub(crate) fn from_call(url: String, error: CallError) -> Self {
         match error {
             CallError::Timeout(limit) => Self::Timeout {
                 url,
@@ -114,7 +97,7 @@ impl Error {
         }
     }
 
-    pub(super) fn from_answer(url: &str, status: StatusCode, body: &[u8]) -> Self {
+    pub(crate) fn from_answer(url: &str, status: StatusCode, body: &[u8]) -> Self {
         let url = url.to_owned();
         let Ok(Problem { code, detail }) = serde_json::from_slice(body) else {
             return Self::Unexpected {
@@ -149,7 +132,7 @@ mod tests {
             r#"{"code":"event_not_found","detail":"there is no event 1"}"#,
         );
         assert_eq!(gone.to_string(), "there is no event 1");
-        assert_eq!(gone.into_cli().exit, Exit::NotFound);
+        assert!(matches!(gone, Error::NotFound { .. }), "{gone:?}");
         let refused = answer(
             StatusCode::CONFLICT,
             r#"{"code":"deliveries_unfinished","detail":"not yet"}"#,
@@ -158,7 +141,7 @@ mod tests {
             refused.to_string(),
             "not yet (deliveries_unfinished; `hapax explain deliveries_unfinished` says more)"
         );
-        assert_eq!(refused.into_cli().exit, Exit::Failed);
+        assert!(matches!(refused, Error::Refused { .. }), "{refused:?}");
     }
 
     #[test]
