@@ -32,7 +32,11 @@ impl Target {
     /// If it is not the URL of an HTTP server.
     pub fn at(url: &str, token: Option<Secret>) -> Result<Self, BadUrl> {
         let wrong = |reason| BadUrl {
-            url: url.to_owned(),
+            // What stands before an @ may be a password.
+            url: match url.rsplit_once('@') {
+                Some((_, host)) => format!("…@{host}"),
+                None => url.to_owned(),
+            },
             reason,
         };
         let uri: Uri = url.parse().map_err(|_| wrong("cannot be read"))?;
@@ -155,9 +159,11 @@ mod tests {
             "localhost:8081",
             "ftp://localhost",
             "http://user:secret@localhost",
+            "user:secret/@localhost:8081",
         ] {
             let error = Target::at(url, None).unwrap_err().to_string();
             assert!(error.contains("http://127.0.0.1:8081"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
         }
         let target = Target::at("http://localhost:8081/", None).unwrap();
         assert_eq!(target.api("events"), "http://localhost:8081/api/v1/events");
