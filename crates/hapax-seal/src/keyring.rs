@@ -337,7 +337,7 @@ async fn made(store: &dyn Backend) -> Result<Cell, OpenError> {
 }
 
 /// Wraps the digest key under every configured key, and records what will be written. Returns the digest key.
-fn settle(cell: &mut Cell, keys: &Keys, is_new: bool) -> Result<Vec<u8>, OpenError> {
+fn settle(cell: &mut Cell, keys: &Keys, is_new: bool) -> Result<[u8; 32], OpenError> {
     let rows = cell.rows().ok_or(OpenError::Unreadable)?;
     let key = if is_new { drawn()? } else { unwrapped(cell, keys)? };
     let is_missing = |id: &&KeyId| keys.get(**id).is_none();
@@ -359,8 +359,8 @@ fn settle(cell: &mut Cell, keys: &Keys, is_new: bool) -> Result<Vec<u8>, OpenErr
     Ok(key)
 }
 
-fn drawn() -> Result<Vec<u8>, OpenError> {
-    let mut key = vec![0; 32];
+fn drawn() -> Result<[u8; 32], OpenError> {
+    let mut key = [0; 32];
     rand::fill(&mut key).map_err(|_| {
         OpenError::Store(Error::Unavailable {
             message: "the system's random number generator failed".to_owned(),
@@ -370,12 +370,13 @@ fn drawn() -> Result<Vec<u8>, OpenError> {
     Ok(key)
 }
 
-fn unwrapped(cell: &Cell, keys: &Keys) -> Result<Vec<u8>, OpenError> {
+fn unwrapped(cell: &Cell, keys: &Keys) -> Result<[u8; 32], OpenError> {
     let mut opener = keys.opener(SUBJECT);
     for (id, wrapped) in &cell.digests {
         if KeyId::from_text(id).is_some_and(|id| keys.get(id).is_some()) {
             let wrapped = hex::decode(wrapped).map_err(|_| OpenError::Unreadable)?;
-            return opener.open(COLUMN, &wrapped).map_err(|_| OpenError::Unreadable);
+            let key = opener.open(COLUMN, &wrapped).map_err(|_| OpenError::Unreadable)?;
+            return key.try_into().map_err(|_| OpenError::Unreadable);
         }
     }
     Err(OpenError::WrongKeys {

@@ -5,11 +5,12 @@
 
 use std::fmt;
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
-use aws_lc_rs::digest::{Context, SHA256};
-use aws_lc_rs::hmac;
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use hapax_core::store::{Error, SEALED_EXTRA_BYTES, SEALED_MARK};
-use hapax_core::{Secret, SourceName};
+use hapax_core::{Secret, SourceName, SystemRandom};
+use sha2::{Digest as _, Sha256};
+
+use crate::mac::Mac;
 
 /// A shorter key can be guessed.
 pub const KEY_BYTES_MIN: usize = 32;
@@ -151,21 +152,19 @@ impl Unopened {
 
 pub(crate) struct MasterKey {
     id: KeyId,
-    root: hmac::Key,
+    root: Mac,
     /// Opens values sealed with `server.state_key`, if this was its text.
-    state: Option<RandomizedNonceKey>,
+    state: Option<LessSafeKey>,
 }
 
 impl MasterKey {
     fn new(text: &Secret) -> Self {
-        let master = hmac::Key::new(hmac::HMAC_SHA256, &hashed(b"hapax-encryption-key:v1\n", text));
-        let mut id = [0; 4];
-        id.copy_from_slice(&hmac::sign(&master, b"id").as_ref()[..4]);
-        let root = hmac::sign(&master, b"root");
+        let master = Mac::new(&hashed(b"hapax-encryption-key:v1\n", text));
+        let [a, b, c, d, ..] = master.sign(&[b"id"]);
         Self {
-            id: KeyId(id),
-            root: hmac::Key::new(hmac::HMAC_SHA256, root.as_ref()),
-            state: RandomizedNonceKey::new(&AES_256_GCM, &hashed(b"hapax-state-key:v1\n", text)).ok(),
+            id: KeyId([a, b, c, d]),
+            root: Mac::new(&master.sign(&[b"root"])),
+            state: aead_key(&hashed(b"hapax-state-key:v1\n", text)),
         }
     }
 
@@ -182,12 +181,10 @@ impl MasterKey {
         })
     }
 
-    fn derived(&self, subject: Subject<'_>) -> Option<RandomizedNonceKey> {
-        let mut context = hmac::Context::with_key(&self.root);
-        context.update(&[subject.kind.len() as u8]);
-        context.update(subject.kind.as_bytes());
-        context.update(subject.name);
-        RandomizedNonceKey::new(&AES_256_GCM, context.sign().as_ref()).ok()
+    fn derived(&self, subject: Subject<'_>) -> Option<LessSafeKey> {
+        let kind = subject.kind.as_bytes();
+        let key = self.root.sign(&[&[kind.len() as u8], kind, subject.name]);
+        aead_key(&key)
     }
 
     /// A secret sealed with `server.state_key`.
@@ -208,33 +205,37 @@ impl fmt::Debug for MasterKey {
 }
 
 /// The text is long and random, so its hash can serve as a key.
-fn hashed(domain: &[u8], text: &Secret) -> Vec<u8> {
-    let mut context = Context::new(&SHA256);
-    context.update(domain);
-    context.update(text.expose().as_bytes());
-    context.finish().as_ref().to_vec()
+fn hashed(domain: &[u8], text: &Secret) -> [u8; 32] {
+    let hash = Sha256::new().chain_update(domain);
+    hash.chain_update(text.expose()).finalize().into()
+}
+
+fn aead_key(key: &[u8; 32]) -> Option<LessSafeKey> {
+    UnboundKey::new(&AES_256_GCM, key).ok().map(LessSafeKey::new)
 }
 
 /// Seals the values of one subject.
 pub(crate) struct Sealer<'s> {
     id: KeyId,
-    key: RandomizedNonceKey,
+    key: LessSafeKey,
     subject: Subject<'s>,
 }
 
 impl Sealer<'_> {
     /// Seals a value that can be opened only as this column of the subject.
     pub(crate) fn seal(&self, column: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
+        let nonce: [u8; NONCE_LEN] = SystemRandom::new().draw_ahead().map_err(|_| not_sealed())?;
         let mut value = Vec::with_capacity(plain.len() + SEALED_EXTRA_BYTES as usize);
-        value.extend(SEALED_MARK);
-        value.extend(self.id.0);
-        value.extend([0; NONCE_LEN]);
-        value.extend(plain);
-        let place = place(self.id, self.subject, column);
-        let sealed = self.key.seal_in_place_separate_tag(place, &mut value[TEXT_AT..]);
-        let (nonce, tag) = sealed.map_err(|_| not_sealed())?;
-        value[NONCE_AT..TEXT_AT].copy_from_slice(nonce.as_ref());
-        value.extend(tag.as_ref());
+        value.extend_from_slice(&SEALED_MARK);
+        value.extend_from_slice(&self.id.0);
+        value.extend_from_slice(&nonce);
+        value.extend_from_slice(plain);
+        let tag = self.key.seal_in_place_separate_tag(
+            Nonce::assume_unique_for_key(nonce),
+            place(self.id, self.subject, column),
+            &mut value[TEXT_AT..],
+        );
+        value.extend_from_slice(tag.map_err(|_| not_sealed())?.as_ref());
         Ok(value)
     }
 }
@@ -243,7 +244,7 @@ impl Sealer<'_> {
 pub(crate) struct Opener<'k> {
     keys: &'k Keys,
     subject: Subject<'k>,
-    last: Option<(KeyId, RandomizedNonceKey)>,
+    last: Option<(KeyId, LessSafeKey)>,
 }
 
 impl Opener<'_> {
@@ -268,11 +269,11 @@ impl Opener<'_> {
 /// Where a value belongs: it is refused in any other place.
 fn place(id: KeyId, subject: Subject<'_>, column: &[u8]) -> Aad<Vec<u8>> {
     let mut place = Vec::with_capacity(96);
-    place.extend(SEALED_MARK);
-    place.extend(id.0);
+    place.extend_from_slice(&SEALED_MARK);
+    place.extend_from_slice(&id.0);
     for part in [subject.kind.as_bytes(), subject.name, column] {
-        place.extend((part.len() as u32).to_be_bytes());
-        place.extend(part);
+        place.extend_from_slice(&(part.len() as u32).to_be_bytes());
+        place.extend_from_slice(part);
     }
     Aad::from(place)
 }

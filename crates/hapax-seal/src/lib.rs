@@ -14,6 +14,7 @@ mod contents;
 mod digests;
 mod keyring;
 mod keys;
+mod mac;
 mod sealed;
 mod texts;
 
