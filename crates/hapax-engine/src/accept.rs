@@ -5,9 +5,11 @@
 //! with it.
 
 mod aliases;
+mod batches;
 mod cached;
 mod conflicts;
 mod directed;
+mod next_batch;
 mod prepare;
 mod queue;
 mod refuse;

@@ -47,7 +47,12 @@ pub struct Limits {
     pub accept_queue: usize,
     /// Requests per write.
     pub accept_batch: usize,
-    /// Concurrent batches. One, if the store has a single writer.
+    /// Requests that make a batch full enough to be written beside another one.
+    pub accept_full: usize,
+    /// How long requests wait for others while a batch is written. It is longer than most writes: without it, a write
+    /// that hangs would hold up everyone.
+    pub accept_wait: Duration,
+    /// Concurrent batches.
     pub accept_in_flight: usize,
     /// Requests with a conflict that may wait for its body to be stored; further ones are refused with `Overloaded`.
     pub conflict_queue: usize,
@@ -85,6 +90,8 @@ impl Default for Limits {
         Self {
             accept_queue: 8_192,
             accept_batch: 512,
+            accept_full: 32,
+            accept_wait: Duration::from_millis(10),
             accept_in_flight: 1,
             conflict_queue: 2_048,
             seen_entries: 262_144,

@@ -150,6 +150,7 @@ impl Server {
         };
         let limits = hapax_engine::Limits {
             accept_in_flight: store.accepts_in_flight(),
+            accept_full: store.full_accept(),
             ..tuning.engine
         };
         let engine = Engine::start(parts, routing(&config), limits).await?;

@@ -16,6 +16,10 @@ use hapax_config::{Config, Encryption, StoreUrl};
 
 /// Batches of accepts in progress at once on a store that many connections write to.
 const ACCEPTS_IN_FLIGHT: usize = 4;
+/// Requests in a batch that is written beside another one.
+const FULL_ACCEPT: usize = 32;
+/// The same on SQLite.
+const FULL_SQLITE_ACCEPT: usize = 256;
 /// How long one step of a migration may take: it counts whole tables.
 const COPY_STEP_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The same on Redis, where no step counts a whole store: as long as a failover and a slow server may take together.
@@ -163,11 +167,21 @@ impl OpenStore {
         }
     }
 
-    /// How many batches of accepts it takes at once.
+    /// How many batches of accepts it takes at once. SQLite writes one after another, but need not wait until the
+    /// requests of the last one are answered.
     pub const fn accepts_in_flight(&self) -> usize {
         match &self.kind {
-            Kind::Sqlite(_) => 1,
+            Kind::Sqlite(_) => 2,
             Kind::Postgres(_) | Kind::Redis(_) => ACCEPTS_IN_FLIGHT,
+        }
+    }
+
+    /// How many requests make a batch worth writing beside another one. On SQLite it only waits for its turn, and might
+    /// as well gather more.
+    pub const fn full_accept(&self) -> usize {
+        match &self.kind {
+            Kind::Sqlite(_) => FULL_SQLITE_ACCEPT,
+            Kind::Postgres(_) | Kind::Redis(_) => FULL_ACCEPT,
         }
     }
 

@@ -37,6 +37,7 @@ pub use restart::{MemorySubject, Restart};
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Arc<Mutex<State>>,
+    accepts_take: Duration,
     conflicts_take: Duration,
     looks_take: Duration,
     outcomes_take: Duration,
@@ -48,6 +49,8 @@ pub struct MemoryStore {
 pub enum AcceptTrouble {
     /// It fails, and nothing is written.
     Fails,
+    /// It takes this long.
+    Hangs(Duration),
     /// It runs twice, as after a connection that broke before the answer: the second run finds the events of the first.
     IsRepeated,
 }
@@ -58,6 +61,7 @@ impl MemoryStore {
         Self {
             clock,
             state: Arc::default(),
+            accepts_take: Duration::ZERO,
             conflicts_take: Duration::ZERO,
             looks_take: Duration::ZERO,
             outcomes_take: Duration::ZERO,
@@ -69,6 +73,13 @@ impl MemoryStore {
     #[must_use]
     pub fn with_trouble(mut self, trouble: AcceptTrouble) -> Self {
         self.accept_trouble = Arc::new(Mutex::new(Some(trouble)));
+        self
+    }
+
+    /// The same store, with each call of `accept` taking this long: for tests of how requests become batches.
+    #[must_use]
+    pub fn with_slow_accepts(mut self, each_call: Duration) -> Self {
+        self.accepts_take = each_call;
         self
     }
 

@@ -1,18 +1,22 @@
 //! The queue of requests to be written, and the loop that writes them in batches.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::NewEvent;
 use hapax_core::store::{AcceptRequest, Claim, Error};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
+use super::batches::{Batches, InProgress};
 use super::conflicts::Undecided;
+use super::next_batch::NextBatch;
 use super::refuse::{no_room, refusal};
 use crate::engine::Inner;
 use crate::incoming::Refusal;
 use crate::observe::Observation;
 use crate::requests::Waiting;
+use crate::runtime::BoxFuture;
 
 /// The store's results for several requests.
 pub(super) struct Claimed {
@@ -33,46 +37,65 @@ impl Inner {
         }
     }
 
-    /// Writes all queued requests together, until the engine stops accepting and the queue is empty.
+    /// Writes queued requests in batches, until the engine stops accepting and the queue is empty.
+    ///
+    /// A batch costs the store about the same whether it holds one request or thirty. So while one is being written,
+    /// the next one gathers: it starts when one was written, when it is full, or when its requests have waited long
+    /// enough. If none is being written, a request goes at once.
     pub(crate) async fn accept_loop(
         self: Arc<Self>,
         mut queue: mpsc::Receiver<Waiting>,
         conflicts: mpsc::Sender<Undecided>,
     ) {
-        let in_flight = self.limits.accept_in_flight.max(1);
-        let slots = Arc::new(Semaphore::new(in_flight));
+        let batches = Arc::new(Batches::default());
+        let mut next = NextBatch::new(&self.limits);
+        let mut patience: Option<BoxFuture> = None;
         loop {
-            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
-                return;
-            };
-            let mut batch = Vec::with_capacity(64);
-            let count = tokio::select! {
-                biased;
-                count = queue.recv_many(&mut batch, self.limits.accept_batch) => count,
-                () = self.shut_door.cancelled() => {
-                    queue.close();
-                    queue.recv_many(&mut batch, self.limits.accept_batch).await
-                }
-            };
-            if count == 0 {
-                // Every batch in progress holds a slot: wait for all of them.
-                drop(slot);
-                let _ = slots.acquire_many(in_flight as u32).await;
+            next.gather(&mut queue);
+            let progress = batches.progress();
+            if next.starts(progress) {
+                self.start_batch(next.take(), &batches, conflicts.clone());
+                patience = None;
+                continue;
+            }
+            if next.is_last() && progress.open == 0 {
                 return;
             }
-            if in_flight == 1 {
-                self.accept_batch(batch, &conflicts).await;
-            } else {
-                let (inner, conflicts) = (Arc::clone(&self), conflicts.clone());
-                self.parts.runtime.spawn(Box::pin(async move {
-                    inner.accept_batch(batch, &conflicts).await;
-                    drop(slot);
-                }));
+            if next.waits_for_others(progress) {
+                patience.get_or_insert_with(|| self.parts.runtime.sleep(self.limits.accept_wait));
+            }
+            tokio::select! {
+                biased;
+                () = batches.changed() => {}
+                received = queue.recv(), if next.has_room() => next.receive(received),
+                () = end_of(&mut patience), if patience.is_some() => {
+                    patience = None;
+                    next.make_due();
+                }
+                () = self.shut_door.cancelled(), if !queue.is_closed() => queue.close(),
             }
         }
     }
 
-    async fn accept_batch(self: &Arc<Self>, batch: Vec<Waiting>, conflicts: &mpsc::Sender<Undecided>) {
+    fn start_batch(
+        self: &Arc<Self>,
+        batch: Vec<Waiting>,
+        batches: &Arc<Batches>,
+        conflicts: mpsc::Sender<Undecided>,
+    ) {
+        let inner = Arc::clone(self);
+        let progress = batches.begin();
+        self.parts.runtime.spawn(Box::pin(async move {
+            inner.accept_batch(batch, progress, &conflicts).await;
+        }));
+    }
+
+    async fn accept_batch(
+        self: &Arc<Self>,
+        batch: Vec<Waiting>,
+        mut progress: InProgress,
+        conflicts: &mpsc::Sender<Undecided>,
+    ) {
         let of_request = |waiting: &Waiting| {
             waiting
                 .events
@@ -81,6 +104,8 @@ impl Inner {
                 .collect()
         };
         let claimed = self.claim(batch.iter().map(of_request).collect()).await;
+        // The store need not wait for the answers.
+        progress.written();
         for (waiting, result) in batch.into_iter().zip(claimed.results) {
             match result {
                 Ok(claims) => {
@@ -126,5 +151,12 @@ impl Inner {
             asked,
             epoch,
         }
+    }
+}
+
+async fn end_of(timer: &mut Option<BoxFuture>) {
+    match timer {
+        Some(timer) => timer.await,
+        None => pending().await,
     }
 }

@@ -13,8 +13,8 @@ use hapax_core::{
     Timestamp,
 };
 use hapax_engine::{
-    Accepted, AttemptResult, Destination, Engine, IncomingEvent, Limits, OnConflict, OrderBy, Parts, Refusal,
-    Reply, Route, Routing, SameBody, Silent, TokioRuntime, Transport,
+    Accepted, AttemptResult, Destination, Engine, IncomingEvent, Limits, Observer, OnConflict, OrderBy,
+    Parts, Refusal, Reply, Route, Routing, SameBody, Silent, TokioRuntime, Transport,
 };
 use hapax_store_laws::MemoryStore;
 use parking_lot::Mutex;
@@ -148,6 +148,7 @@ pub(crate) struct World {
     pub(crate) sink: Arc<Sink>,
     pub(crate) routing: Routing,
     pub(crate) limits: Limits,
+    pub(crate) observer: Arc<dyn Observer>,
 }
 
 impl World {
@@ -183,6 +184,7 @@ impl World {
             sink,
             routing,
             limits: Limits::default(),
+            observer: Arc::new(Silent),
         }
     }
 
@@ -209,7 +211,7 @@ impl World {
             random: Arc::new(SystemRandom::new()),
             runtime: Arc::new(TokioRuntime),
             transport: Arc::clone(&self.sink) as Arc<dyn Transport>,
-            observer: Arc::new(Silent),
+            observer: Arc::clone(&self.observer),
         };
         Engine::start(parts, self.routing.clone(), self.limits.clone())
             .await

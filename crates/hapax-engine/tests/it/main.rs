@@ -7,6 +7,7 @@ mod accept_conflicts;
 mod ahead;
 mod alive;
 mod backlog;
+mod batches;
 mod deliver;
 mod directed;
 mod earlier_ids;

@@ -92,6 +92,8 @@ impl Settings {
             limits: Limits {
                 accept_in_flight: dice.between(1, 3) as usize,
                 accept_batch: dice.between(1, 8) as usize,
+                // Most batches are small: with more, none would be full.
+                accept_full: 2,
                 seen_for: dice.time(Duration::ZERO, 10 * SECOND),
                 lease_batch: dice.between(1, 8) as u32,
                 finish_batch: dice.between(1, 8) as usize,

@@ -16,6 +16,7 @@ use super::{AcceptTrouble, MemoryStore};
 impl Store for MemoryStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
         let trouble = self.accept_trouble.lock().take();
+        take(self.accepts_take).await;
         let accept = |requests: Vec<AcceptRequest>| -> Vec<Result<Vec<Claim>, Error>> {
             self.step(|state, now| {
                 let requests = requests.into_iter();
@@ -24,6 +25,10 @@ impl Store for MemoryStore {
         };
         match trouble {
             None => accept(requests),
+            Some(AcceptTrouble::Hangs(time)) => {
+                take(time).await;
+                accept(requests)
+            }
             Some(AcceptTrouble::IsRepeated) => {
                 drop(accept(requests.clone()));
                 accept(requests)
