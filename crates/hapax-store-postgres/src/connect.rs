@@ -72,13 +72,28 @@ impl Connector {
         self.preparing != Some(Preparing::Never)
     }
 
+    /// Whether a connection on which statements are prepared leads directly to the database.
+    pub(crate) fn tells_poolers(&self) -> bool {
+        self.how_to_prepare() == Preparing::WhereSafe
+    }
+
+    fn how_to_prepare(&self) -> Preparing {
+        self.preparing.unwrap_or(Preparing::WhereSafe)
+    }
+
     /// Opens a connection. A separate task drives it and ends with it.
     pub async fn connect(&self) -> Result<Connected, ConnectError> {
+        self.connect_with("").await
+    }
+
+    /// Opens a connection whose session has these settings, each as `-c name=value`, if it leads directly to the
+    /// database. A pooler would give the session to others, too.
+    pub(crate) async fn connect_with(&self, settings: &str) -> Result<Connected, ConnectError> {
         let plain = |prepares| move |client| Connected { client, prepares };
-        match self.preparing.unwrap_or(Preparing::WhereSafe) {
+        match self.how_to_prepare() {
             Preparing::Always => self.open(&self.config).await.map(plain(true)),
             Preparing::Never => self.open(&self.config).await.map(plain(false)),
-            Preparing::WhereSafe => match self.open(&self.marked()).await {
+            Preparing::WhereSafe => match self.open(&self.marked(settings)).await {
                 Ok(client) => self.look(client).await,
                 Err(error) if error.refuses_settings() => self.open(&self.config).await.map(plain(false)),
                 Err(error) => Err(error),
@@ -86,13 +101,11 @@ impl Connector {
         }
     }
 
-    fn marked(&self) -> Config {
+    fn marked(&self, settings: &str) -> Config {
         let mut config = self.config.clone();
-        let options = match config.get_options() {
-            Some(options) => format!("{options} {MARK}"),
-            None => MARK.to_owned(),
-        };
-        config.options(options);
+        let own = config.get_options().unwrap_or_default();
+        let options = [own, MARK, settings].join(" ");
+        config.options(options.trim());
         config
     }
 

@@ -22,6 +22,8 @@ pub(crate) const BUCKETS: i16 = 64;
 pub(crate) struct Pool {
     maker: Arc<Maker>,
     purpose: &'static str,
+    /// The settings of its sessions, where they are its own.
+    settings: String,
     idle: Mutex<Vec<Connection>>,
     permits: Arc<Semaphore>,
     calls: AtomicUsize,
@@ -44,6 +46,8 @@ pub(crate) struct Maker {
 pub(crate) struct Connection {
     pub(crate) client: Client,
     pub(crate) statements: Mutex<HashMap<String, Statement>>,
+    /// Whether its session has the pool's settings.
+    pub(crate) is_set: bool,
     /// The bucket of its sums.
     pub(crate) slot: i16,
 }
@@ -72,8 +76,8 @@ impl Maker {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, Failure> {
-        let connected = self.connector.connect().await.map_err(|error| {
+    async fn connect(&self, settings: &str) -> Result<Connection, Failure> {
+        let connected = self.connector.connect_with(settings).await.map_err(|error| {
             Failure::Unavailable(format!("the database cannot be reached: {}", error.reason()))
         })?;
         if !connected.prepares {
@@ -82,6 +86,7 @@ impl Maker {
         Ok(Connection {
             client: connected.client,
             statements: Mutex::new(HashMap::new()),
+            is_set: !settings.is_empty() && connected.prepares && self.connector.tells_poolers(),
             slot: self.next_slot.fetch_add(1, Ordering::Relaxed).rem_euclid(BUCKETS),
         })
     }
@@ -97,16 +102,19 @@ impl Maker {
 }
 
 impl Pool {
-    /// A pool of at most this many connections. `purpose` names its use in messages.
+    /// A pool of at most this many connections. `purpose` names its use in messages; `settings` are those of its
+    /// sessions, each as `-c name=value`.
     pub(crate) fn new(
         maker: &Arc<Maker>,
         purpose: &'static str,
+        settings: String,
         connections_max: usize,
         options: &Options,
     ) -> Self {
         Self {
             maker: Arc::clone(maker),
             purpose,
+            settings,
             idle: Mutex::new(Vec::new()),
             permits: Arc::new(Semaphore::new(connections_max.max(1))),
             calls: AtomicUsize::new(0),
@@ -157,7 +165,7 @@ impl Pool {
                 _permit: permit,
             });
         }
-        let connection = self.maker.connect().await?;
+        let connection = self.maker.connect(&self.settings).await?;
         if self.lost.swap(false, Ordering::AcqRel) {
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }

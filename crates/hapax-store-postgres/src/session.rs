@@ -1,5 +1,6 @@
 //! A step's connection: statements, the transaction, and numbers and time from the server.
 
+use std::fmt::Display;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,18 +25,31 @@ const TAKE: &str = "
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
-/// The server plans by its estimate of a table's size, and keeps the plan. A queue is nearly empty now and holds a
-/// million rows a minute later; a plan that reads or sorts the whole table then takes a thousand times as long.
+/// Ways to plan that read or sort whole tables. The server plans by its estimate of a table's size, and keeps the plan. A
+/// queue is nearly empty now and holds a million rows a minute later; such a plan then takes a thousand times as long.
 /// Everything that a writing step looks up has an index in the order it needs, so indexes are always used.
-const BY_INDEX: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
-                        SET LOCAL enable_sort = off; SET LOCAL enable_material = off; \
-                        SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
+const NOT_BY_INDEX: [&str; 6] = [
+    "enable_seqscan",
+    "enable_bitmapscan",
+    "enable_sort",
+    "enable_material",
+    "enable_hashjoin",
+    "enable_mergejoin",
+];
+
+/// Begins a transaction that writes.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/// Begins a transaction that only reads.
+const BEGIN_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /// How a step talks to the server.
 pub(crate) struct Session {
     lent: Lent,
     in_transaction: AtomicBool,
     terms: Terms,
+    /// Whether the server's session has the settings of [`Terms::of_session`].
+    is_set: bool,
     prepares: bool,
 }
 
@@ -44,32 +58,54 @@ pub(crate) struct Session {
 pub(crate) struct Terms {
     begin: String,
     begin_reading: String,
+    /// The same in a session with the settings of [`Terms::of_session`].
+    begin_reading_set: String,
     spread: Spread,
 }
 
 impl Terms {
+    /// Settings are made for one transaction: behind a pooler, sessions are shared.
     pub(crate) fn new(options: &Options, spread: Spread) -> Self {
-        // Limits are set per transaction, not per session: behind a pooler, sessions are shared.
-        let limits = |idle: Duration| {
-            format!(
-                "SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
-                 SET LOCAL idle_in_transaction_session_timeout = {}",
-                millis(options.statement_timeout),
-                millis(options.lock_timeout),
-                millis(idle),
-            )
-        };
-        let (writing, reading) = (limits(options.idle_timeout), limits(options.step_timeout));
+        let [statement, lock, idle] = limits(options).map(|(name, limit)| local(name, limit));
+        let may_pause = local(IDLE, millis(options.step_timeout));
+        let plans = |switch: &str| NOT_BY_INDEX.map(|name| local(name, switch)).concat();
+        let jit = local("jit", "off");
         Self {
-            begin: format!("BEGIN ISOLATION LEVEL READ COMMITTED; {writing}; {BY_INDEX}"),
-            begin_reading: format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {reading}"),
+            begin: format!("{BEGIN}{statement}{lock}{idle}{}{jit}", plans("off")),
+            begin_reading: format!("{BEGIN_READING}{statement}{lock}{may_pause}"),
+            begin_reading_set: format!("{BEGIN_READING}{may_pause}{}", plans("on")),
             spread,
         }
+    }
+
+    /// The settings of a session in which most transactions write: [`BEGIN`] is then all that they begin with.
+    pub(crate) fn of_session(options: &Options) -> String {
+        let limits = limits(options).map(|(name, limit)| format!("-c {name}={limit} "));
+        let plans = NOT_BY_INDEX.map(|name| format!("-c {name}=off "));
+        let (limits, plans) = (limits.concat(), plans.concat());
+        format!("{limits}{plans}-c jit=off")
     }
 
     pub(crate) const fn spread(&self) -> Spread {
         self.spread
     }
+}
+
+/// How long the server waits for the next statement of a transaction.
+const IDLE: &str = "idle_in_transaction_session_timeout";
+
+/// The limits of a transaction that writes, in milliseconds.
+fn limits(options: &Options) -> [(&'static str, i32); 3] {
+    [
+        ("statement_timeout", millis(options.statement_timeout)),
+        ("lock_timeout", millis(options.lock_timeout)),
+        (IDLE, millis(options.idle_timeout)),
+    ]
+}
+
+/// Sets something for the transaction that was just begun.
+fn local(name: &str, value: impl Display) -> String {
+    format!("; SET LOCAL {name} = {value}")
 }
 
 /// Numbers from the server's sequence, issued in order.
@@ -90,11 +126,14 @@ impl Numbers {
 
 impl Session {
     pub(crate) fn new(lent: Lent, pool: &Pool, terms: Terms) -> Self {
+        let prepares = pool.prepares();
         Self {
+            // A pooler that was noticed only later shares its sessions.
+            is_set: lent.connection.is_set && prepares,
             lent,
             in_transaction: AtomicBool::new(false),
             terms,
-            prepares: pool.prepares(),
+            prepares,
         }
     }
 
@@ -116,7 +155,12 @@ impl Session {
     /// Begins a transaction that writes.
     pub(crate) async fn begin(&self) -> Result<(), Failure> {
         self.in_transaction.store(true, Ordering::Release);
-        self.control(&self.terms.begin).await
+        let begin = if self.is_set {
+            BEGIN
+        } else {
+            self.terms.begin.as_str()
+        };
+        self.control(begin).await
     }
 
     /// Begins a transaction that writes and reads the server's time, in one round trip.
@@ -130,7 +174,12 @@ impl Session {
     /// Begins a transaction that sees a single snapshot of the database across all its statements.
     pub(crate) async fn begin_reading(&self) -> Result<(), Failure> {
         self.in_transaction.store(true, Ordering::Release);
-        self.control(&self.terms.begin_reading).await
+        self.control(if self.is_set {
+            &self.terms.begin_reading_set
+        } else {
+            &self.terms.begin_reading
+        })
+        .await
     }
 
     pub(crate) async fn commit(&self) -> Result<(), Failure> {

@@ -46,15 +46,15 @@ impl PostgresStore {
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let (connector, spread) = open::open(&options).await?;
         let maker = Arc::new(Maker::new(connector));
-        let runner = |purpose, connections_max| Runner {
-            pool: Arc::new(Pool::new(&maker, purpose, connections_max, &options)),
+        let runner = |purpose, settings, connections_max| Runner {
+            pool: Arc::new(Pool::new(&maker, purpose, settings, connections_max, &options)),
             terms: Terms::new(&options, spread),
             step_timeout: options.step_timeout,
         };
         Ok(Self {
-            runner: runner("events", options.connections_max),
-            upkeep: runner("upkeep", options.upkeep_connections_max),
-            searches: runner("searches", options.search_connections_max),
+            runner: runner("events", Terms::of_session(&options), options.connections_max),
+            upkeep: runner("upkeep", String::new(), options.upkeep_connections_max),
+            searches: runner("searches", String::new(), options.search_connections_max),
             options: Arc::new(options),
             progress: Arc::default(),
             vacuum: Arc::default(),

@@ -141,6 +141,46 @@ async fn a_store_that_wrongly_prepares_behind_pgbouncer_finds_out() {
     assert!(!store.prepares());
 }
 
+/// Settings are the session's where it is our own, and the transaction's where it is shared.
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_that_write_have_the_same_settings_with_and_without_a_pooler() {
+    let server = Server::shared().unwrap();
+    let database = server.database().await.unwrap();
+    let pooler = server.pooler().unwrap();
+    let unprepared = format!("{}&prepared_statements=false", database.url());
+    let mut stores = Vec::new();
+    for url in [database.url(), unprepared, pooler.url(&database)] {
+        stores.push(PostgresStore::open(Options::new(url)).await.unwrap());
+    }
+    let admin = database.client().await.unwrap();
+    admin.batch_execute(NOTICE).await.unwrap();
+    let maker = Maker::default();
+    for (n, store) in stores.iter().enumerate() {
+        for _ in 0..2 {
+            accept(store, maker.event(&format!("evt_{n}"))).await.unwrap();
+        }
+    }
+    let noticed = admin.query("SELECT settings FROM noticed", &[]).await.unwrap();
+    let noticed: Vec<String> = noticed.iter().map(|row| row.get(0)).collect();
+    let expected = "enable_bitmapscan=off enable_hashjoin=off enable_material=off enable_mergejoin=off \
+                    enable_seqscan=off enable_sort=off idle_in_transaction_session_timeout=5s jit=off \
+                    lock_timeout=10s statement_timeout=30s transaction_isolation=read committed";
+    assert_eq!(noticed, [expected; 3]);
+}
+
+/// Notes the settings under which events are stored.
+const NOTICE: &str = "
+    CREATE TABLE noticed (settings text);
+    CREATE FUNCTION notice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO public.noticed
+        SELECT string_agg(name || '=' || current_setting(name), ' ' ORDER BY name)
+        FROM unnest(ARRAY['enable_bitmapscan', 'enable_hashjoin', 'enable_material', 'enable_mergejoin',
+                          'enable_seqscan', 'enable_sort', 'idle_in_transaction_session_timeout', 'jit',
+                          'lock_timeout', 'statement_timeout', 'transaction_isolation']) AS name;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER notice BEFORE INSERT ON hapax.events FOR EACH ROW EXECUTE FUNCTION notice()";
+
 async fn goes_through(store: &PostgresStore) {
     let maker = Maker::default();
     for n in 0..20 {
