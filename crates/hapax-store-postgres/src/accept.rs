@@ -1,6 +1,7 @@
 //! Accepting: the claims, the payloads and the deliveries of a batch, in one transaction. A request that can never be
 //! written is refused alone.
 
+mod at_once;
 mod claim;
 mod enqueue;
 mod payload;
@@ -21,6 +22,7 @@ use crate::session::Session;
 use crate::step::Runner;
 use crate::tallies::Tallies;
 use crate::{indexed, noted};
+use at_once::Written;
 
 /// How many times a batch is written if its commit gets no answer.
 const UNSURE_MAX: u32 = 3;
@@ -87,29 +89,36 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
             .get(&event.key)
             .is_some_and(|found| std::ptr::eq(*found, *event))
     };
-    let mut candidates: Vec<&NewEvent> = events().filter(is_candidate).collect();
+    // In order of arrival, which is the order of lists and lanes.
+    let arrivals: Vec<&NewEvent> = events().filter(is_candidate).collect();
+    let mut candidates = arrivals.clone();
     // A global order: two batches that lock in opposite orders would deadlock.
     candidates.sort_unstable_by_key(|event| (event.key.bucket(), event.key));
 
-    let now = session.begin_at().await?;
+    let begun = begin(session, &candidates, &arrivals).await?;
+    let now = begun.now;
     let mut tallies = Tallies::default();
-    let fates = claim::claim(session, &candidates, now, &mut tallies).await?;
-    // In order of arrival, which is the order of lists and lanes.
-    let winners: Vec<(&NewEvent, Generation)> = events()
-        .filter(is_candidate)
-        .filter_map(|event| match fates.get(&event.key) {
-            Some(Fate::New { generation, .. }) => Some((event, *generation)),
-            Some(Fate::Seen(_)) | None => None,
-        })
-        .collect();
+    let fates = claim::claim(session, &candidates, &begun.won, now, &mut tallies).await?;
     let mut handed = HashMap::new();
-    if winners.is_empty() {
+    if let Some(stored) = begun.handed {
         session.commit().await?;
+        handed = stored;
     } else {
-        let held = bodies::claim(session, &bodies_of(&winners, &fates)).await?;
-        let work = enqueue::plan(session, &winners, &held, now).await?;
-        tallies.events(winners.len() as i64);
-        handed = store(session, &winners, work, now, &tallies).await?;
+        let winners: Vec<(&NewEvent, Generation)> = arrivals
+            .iter()
+            .filter_map(|event| match fates.get(&event.key) {
+                Some(Fate::New { generation, .. }) => Some((*event, *generation)),
+                Some(Fate::Seen(_)) | None => None,
+            })
+            .collect();
+        if winners.is_empty() {
+            session.commit().await?;
+        } else {
+            let held = bodies::claim(session, &bodies_of(&winners, &fates)).await?;
+            let work = enqueue::plan(session, &winners, &held, now).await?;
+            tallies.events(winners.len() as i64);
+            handed = store(session, &winners, work, now, &tallies).await?;
+        }
     }
     requests
         .iter()
@@ -132,6 +141,23 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
             Ok(claims)
         })
         .collect()
+}
+
+/// Begins the transaction and claims what is new; in the usual case, everything is written then.
+async fn begin(
+    session: &Session,
+    candidates: &[&NewEvent],
+    arrivals: &[&NewEvent],
+) -> Result<Written, Failure> {
+    if at_once::suits(session, candidates) {
+        return at_once::write(session, candidates, arrivals).await;
+    }
+    let now = session.begin_at().await?;
+    Ok(Written {
+        now,
+        won: claim::insert(session, candidates, now).await?,
+        handed: None,
+    })
 }
 
 /// The new events whose bodies are claimed, each with the previous event of its identity.

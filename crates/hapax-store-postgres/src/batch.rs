@@ -12,7 +12,7 @@ type Cell<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
 /// Rows, each in a bucket. Statements over them are templates as described in [`crate::template`].
 pub(crate) struct Batch<'a> {
-    buckets: Vec<i16>,
+    buckets: Column<i16>,
     columns: Vec<(&'static str, Box<dyn Cells<'a> + 'a>)>,
     values: Vec<(Cell<'a>, Type)>,
 }
@@ -42,7 +42,7 @@ impl<'a> Batch<'a> {
     where
         T: Listed + Typed + ToSql + Clone + Send + Sync + 'a,
     {
-        let rows = self.buckets.len();
+        let rows = self.buckets.0.len();
         self.column(name, std::iter::repeat_n(cell, rows))
     }
 
@@ -53,7 +53,7 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.buckets.is_empty()
+        self.buckets.0.is_empty()
     }
 
     /// Names and types of the columns after the bucket.
@@ -62,14 +62,20 @@ impl<'a> Batch<'a> {
         columns.map(|(name, cells)| (*name, cells.sql_type())).collect()
     }
 
+    /// All rows as arrays, one for each column, the buckets first.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = Param<'_>> {
+        let columns = self.columns.iter().map(|(_, cells)| cells.array());
+        std::iter::once(self.buckets.array()).chain(columns)
+    }
+
     /// The parameters of each run of a statement, ordered by bucket and then by row, so that rows are locked in the
     /// same order in either form.
     pub(crate) fn runs(&self, form: Form) -> Vec<Run<'_, 'a>> {
         match form {
-            Form::Whole => vec![self.run(None, &(0..self.buckets.len()).collect::<Vec<_>>())],
+            Form::Whole => vec![self.run(None, &(0..self.buckets.0.len()).collect::<Vec<_>>())],
             Form::InBucket => {
                 let mut by_bucket: BTreeMap<i16, Vec<usize>> = BTreeMap::new();
-                for (row, bucket) in self.buckets.iter().enumerate() {
+                for (row, bucket) in self.buckets.0.iter().enumerate() {
                     by_bucket.entry(*bucket).or_default().push(row);
                 }
                 let buckets = by_bucket.into_iter();
@@ -78,7 +84,7 @@ impl<'a> Batch<'a> {
                     .collect()
             }
             Form::OneRow => {
-                let mut rows: Vec<(i16, usize)> = self.buckets.iter().copied().zip(0..).collect();
+                let mut rows: Vec<(i16, usize)> = self.buckets.0.iter().copied().zip(0..).collect();
                 rows.sort_unstable();
                 rows.into_iter()
                     .map(|(bucket, row)| self.row(bucket, row))
@@ -91,7 +97,7 @@ impl<'a> Batch<'a> {
     fn run(&self, bucket: Option<i16>, rows: &[usize]) -> Run<'_, 'a> {
         let first: (Cell<'a>, Type) = match bucket {
             Some(bucket) => (Box::new(bucket), i16::TYPE),
-            None => (Box::new(Column(self.buckets.clone())), i16::ARRAY),
+            None => (Box::new(Column(self.buckets.0.clone())), i16::ARRAY),
         };
         let columns = self.columns.iter().map(|(_, cells)| cells.pick(rows));
         Run {
@@ -134,6 +140,8 @@ fn param<'c>(cell: &'c Cell<'_>) -> &'c (dyn ToSql + Sync) {
 trait Cells<'a>: Send + Sync {
     /// The type of one cell.
     fn sql_type(&self) -> Type;
+    /// The whole column.
+    fn array(&self) -> Param<'_>;
     /// The column restricted to these rows.
     fn pick(&self, rows: &[usize]) -> (Cell<'a>, Type);
     /// One row's cell.
@@ -143,6 +151,10 @@ trait Cells<'a>: Send + Sync {
 impl<'a, T: Listed + Typed + ToSql + Clone + Send + Sync + 'a> Cells<'a> for Column<T> {
     fn sql_type(&self) -> Type {
         T::TYPE
+    }
+
+    fn array(&self) -> Param<'_> {
+        (self, T::ARRAY)
     }
 
     fn pick(&self, rows: &[usize]) -> (Cell<'a>, Type) {

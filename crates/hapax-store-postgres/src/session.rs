@@ -37,8 +37,17 @@ const NOT_BY_INDEX: [&str; 6] = [
     "enable_mergejoin",
 ];
 
-/// Begins a transaction that writes.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+/// Begins a transaction that writes. Nothing else begins a deferrable one, which for such a transaction has no other
+/// meaning: a statement that is sent together with this one can tell whether it has succeeded (`is_begun!`).
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED, DEFERRABLE";
+
+/// Whether the transaction was begun by [`BEGIN`].
+macro_rules! is_begun {
+    () => {
+        "current_setting('transaction_deferrable')::bool"
+    };
+}
+pub(crate) use is_begun;
 
 /// Begins a transaction that only reads.
 const BEGIN_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
@@ -83,7 +92,7 @@ impl Terms {
         let limits = limits(options).map(|(name, limit)| format!("-c {name}={limit} "));
         let plans = NOT_BY_INDEX.map(|name| format!("-c {name}=off "));
         let (limits, plans) = (limits.concat(), plans.concat());
-        format!("{limits}{plans}-c jit=off")
+        format!("{limits}{plans}-c jit=off -c default_transaction_deferrable=off")
     }
 
     pub(crate) const fn spread(&self) -> Spread {

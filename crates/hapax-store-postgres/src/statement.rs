@@ -2,15 +2,20 @@
 
 use std::panic::Location;
 
-/// `INSERT hapax.ledger in accept/claim`: the verb, the first table that it names, and the file that contains it.
+/// `INSERT hapax.ledger in accept/claim`: the verb, the first table that it names, and the file that contains it. If it
+/// writes several tables, all of them: `INSERT hapax.ledger, hapax.events in accept/at_once`.
 pub(crate) fn name(sql: &str, caller: &Location<'_>) -> String {
     let verb = sql.split_whitespace().next().unwrap_or_default();
-    let mut words = sql.split(|letter: char| !letter.is_ascii_alphanumeric() && !"._".contains(letter));
-    let table = words.find(|word| word.starts_with("hapax."));
+    let words = || sql.split(|letter: char| !letter.is_ascii_alphanumeric() && !"._".contains(letter));
     let file = caller.file();
     let file = file.rsplit_once("src/").map_or(file, |(_, file)| file);
     let place = file.trim_end_matches(".rs");
-    match table {
+    if verb == "WITH" {
+        let inserts = words().zip(words().skip(1)).filter(|(word, _)| *word == "INTO");
+        let tables: Vec<&str> = inserts.map(|(_, table)| table).collect();
+        return format!("INSERT {} in {place}", tables.join(", "));
+    }
+    match words().find(|word| word.starts_with("hapax.")) {
         Some(table) => format!("{verb} {table} in {place}"),
         None => format!("{verb} in {place}"),
     }
@@ -31,6 +36,10 @@ mod tests {
             (
                 "SELECT e.id FROM hapax.events e JOIN hapax.work w",
                 "SELECT hapax.events in statement",
+            ),
+            (
+                "WITH new AS (INSERT INTO hapax.ledger (key) VALUES ($1)), stored AS (INSERT INTO hapax.events ($2)) SELECT",
+                "INSERT hapax.ledger, hapax.events in statement",
             ),
             ("COMMIT", "COMMIT in statement"),
         ] {

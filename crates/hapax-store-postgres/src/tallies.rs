@@ -42,10 +42,14 @@ impl Tallies {
 
     /// Writes the sums into the rows of a bucket.
     pub(crate) async fn flush_in(&self, session: &Session, bucket: i16) -> Result<(), Failure> {
-        let batch = Batch::in_buckets(self.changes.iter().map(|_| bucket))
+        session.write(ADD, &self.rows(bucket)).await
+    }
+
+    /// The changes as rows of a bucket, in the order in which they are locked.
+    pub(crate) fn rows(&self, bucket: i16) -> Batch<'_> {
+        Batch::in_buckets(self.changes.iter().map(|_| bucket))
             .column("kind", self.changes.keys().map(|(kind, _)| *kind))
             .column("scope", self.changes.keys().map(|(_, scope)| scope.as_str()))
-            .column("entries", self.changes.values().copied());
-        session.write(ADD, &batch).await
+            .column("entries", self.changes.values().copied())
     }
 }

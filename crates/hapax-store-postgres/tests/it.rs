@@ -1,6 +1,8 @@
 //! Tests beyond the laws: several stores on one database, servers that die, and the start.
 #![expect(clippy::unwrap_used, reason = "a setup step that fails should fail the test")]
 
+#[path = "it/beginning.rs"]
+mod beginning;
 #[path = "it/bench.rs"]
 mod bench;
 #[path = "it/citus.rs"]

@@ -44,26 +44,21 @@ const STORED: &str = "
 
 const REMEMBER: &str = "INSERT INTO hapax.earlier {sorted rows} ON CONFLICT (bucket, key, id) DO NOTHING";
 
-/// Claims the identities of candidates, which are sorted by key.
+/// What became of the candidates, which are sorted by key. `won` are those whose identities were inserted; the holders
+/// of the others are read, and forgotten ones are taken over.
 pub(super) async fn claim(
     session: &Session,
     candidates: &[&NewEvent],
+    won: &HashSet<Key>,
     now: Timestamp,
     tallies: &mut Tallies,
 ) -> Result<HashMap<Key, Fate>, Failure> {
     let mut fates = HashMap::with_capacity(candidates.len());
-    for row in insert(session, candidates, now).await? {
-        fates.insert(
-            row,
-            Fate::New {
-                generation: Generation(0),
-                last: None,
-            },
-        );
-    }
     let mut losers: Vec<&NewEvent> = Vec::new();
     for candidate in candidates {
-        if fates.contains_key(&candidate.key) {
+        if won.contains(&candidate.key) {
+            let (generation, last) = (Generation(0), None);
+            fates.insert(candidate.key, Fate::New { generation, last });
             tallies.ledger(candidate.identity.scope.as_str(), 1);
         } else {
             losers.push(candidate);
@@ -96,7 +91,8 @@ pub(super) async fn claim(
     Ok(fates)
 }
 
-async fn insert(
+/// Inserts identities. Returns those that were not in the ledger.
+pub(super) async fn insert(
     session: &Session,
     candidates: &[&NewEvent],
     now: Timestamp,

@@ -23,10 +23,13 @@ async fn a_statement_that_the_server_can_never_run_is_no_outage_and_is_named() {
     assert!(!matches!(refused, Error::Unavailable { .. }), "{refused}");
     let message = refused.to_string();
     assert!(
-        message.contains("INSERT hapax.work in accept/enqueue"),
+        message.contains("INSERT hapax.ledger, hapax.events, hapax.work, hapax.tallies in accept/at_once"),
         "{message}"
     );
-    assert!(message.contains("ERROR 42P01: relation"), "{message}");
+    assert!(
+        message.contains("ERROR 42P01: relation \"hapax.work\""),
+        "{message}"
+    );
     // Once it is fixed, the store continues.
     admin
         .batch_execute("ALTER TABLE hapax.gone RENAME TO work")
@@ -60,7 +63,7 @@ async fn an_error_of_the_database_is_told_without_what_was_bound() {
         let cause = refused.source().unwrap().to_string();
         assert_eq!(
             cause,
-            "INSERT hapax.events in accept/payload: ERROR 55000: not today"
+            "INSERT hapax.ledger, hapax.events, hapax.work, hapax.tallies in accept/at_once: ERROR 55000: not today"
         );
         assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
     }

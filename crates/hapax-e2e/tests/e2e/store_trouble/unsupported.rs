@@ -25,7 +25,14 @@ async fn a_statement_that_the_database_can_never_run_is_500_and_named_in_the_log
     let log = service.log();
     let line = log.lines().find(|line| line.contains("accepting")).unwrap();
     assert!(
-        line.contains("INSERT hapax.events in accept/payload: ERROR 42P01"),
+        line.contains(
+            "INSERT hapax.ledger, hapax.events, hapax.work, hapax.tallies in accept/at_once: ERROR 42P01"
+        ),
+        "{line}"
+    );
+    let unescaped = line.replace('\\', "");
+    assert!(
+        unescaped.contains("relation \"hapax.events\" does not exist"),
         "{line}"
     );
     assert!(line.contains("retrying will not help"), "{line}");
