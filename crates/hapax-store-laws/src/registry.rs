@@ -130,6 +130,7 @@ registry! {
         a_release_leaves_no_attempt,
         a_refused_report_leaves_no_attempt,
         one_delivery_does_not_end_another,
+        completions_in_one_call_are_each_written_for_themselves,
         a_retry_after_ages_is_not_due_now,
     }
     rescue {

@@ -1,6 +1,9 @@
 //! Recording the results of attempts, each only while its lease is held.
 
+mod at_once;
+
 use std::collections::HashMap;
+use std::future::ready;
 
 use futures_util::future::join3;
 use hapax_core::store::{Report, Written};
@@ -54,9 +57,42 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
     if reports.is_empty() {
         return Ok(Vec::new());
     }
+    let reports: Vec<&Report> = reports.iter().collect();
+    if !at_once::suits(session, &reports) {
+        let written = step_by_step(session, &reports, session.begin()).await?;
+        session.commit().await?;
+        return Ok(written);
+    }
+    let is_written = at_once::complete(session, &reports).await?;
+    let left = reports
+        .iter()
+        .zip(&is_written)
+        .filter(|(_, is_written)| !**is_written);
+    let left: Vec<&Report> = left.map(|(report, _)| *report).collect();
+    let mut rest = Vec::new().into_iter();
+    if !left.is_empty() {
+        rest = step_by_step(session, &left, ready(Ok(()))).await?.into_iter();
+    }
+    session.commit().await?;
+    let written = is_written.into_iter().map(|is_written| {
+        if is_written {
+            Written::Applied
+        } else {
+            rest.next().unwrap_or(Written::LeaseLost)
+        }
+    });
+    Ok(written.collect())
+}
+
+/// Locks lanes and deliveries, and writes what became of them. `begun` begins the transaction, unless it has begun.
+async fn step_by_step(
+    session: &Session,
+    reports: &[&Report],
+    begun: impl Future<Output = Result<(), Failure>>,
+) -> Result<Vec<Written>, Failure> {
     let holds = holds(reports.iter().map(|report| &report.hold));
     let (begun, taken, in_lanes) = join3(
-        session.begin(),
+        begun,
         session.take(reports.len() * 2),
         session.over(LANES, &holds),
     )
@@ -117,7 +153,6 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
     )
     .await;
     failure::all(vec![kept, waiting, concluded])?;
-    session.commit().await?;
     Ok(written)
 }
 

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{AttemptView, Report};
-use hapax_core::{Attempt, AttemptOutcome, DeliveryState, ErrorClass, Timestamp};
+use hapax_core::store::{AttemptView, Report, Written};
+use hapax_core::{
+    Attempt, AttemptOutcome, DeliveryState, ErrorClass, EventId, EventStatus, OnDead, Timestamp, Token,
+};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
@@ -176,6 +178,52 @@ pub async fn a_refused_report_leaves_no_attempt(bench: &mut Bench) {
     bench.finished(&leased, dead()).await;
     bench.finish(&leased.hold(), AttemptOutcome::Completed).await;
     assert_eq!(bench.record(id).await.attempts.len(), 1);
+}
+
+/// A call full of completions: in a lane or not, with an attempt or without, one of them under a token that is not the
+/// delivery's.
+pub async fn completions_in_one_call_are_each_written_for_themselves(bench: &mut Bench) {
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        let event = bench.event(&format!("evt_{number}"));
+        let event = if number % 3 == 0 {
+            event.in_lane("billing", "customer", OnDead::Hold)
+        } else {
+            event.to("billing")
+        };
+        ids.push(bench.stored(event).await);
+    }
+    let leased = bench.lease_many("billing", 10).await;
+    let report = |id: EventId| {
+        let leased = leased.iter().find(|leased| leased.event.id == id).must();
+        bench.report(&leased.hold(), AttemptOutcome::Completed)
+    };
+    // The second of the lane waits for the first.
+    let mut reports: Vec<Report> = [0, 1, 2, 4, 5].map(|number| report(ids[number])).into();
+    reports[1].attempt = None;
+    let held = reports[3].hold.clone();
+    reports[3].hold.token = Token(held.token.0 + 1_000_000_000_000);
+    let expected: Vec<_> = reports.iter().map(|report| report.attempt.clone()).collect();
+    let written = bench.store.finish(reports.clone()).await.must();
+    let mut applied = vec![Written::Applied; 5];
+    applied[3] = Written::LeaseLost;
+    assert_eq!(written, applied);
+    let written = bench.store.finish(reports).await.must();
+    assert_eq!(written, [Written::LeaseLost; 5], "none of them ends twice");
+
+    for (number, attempt) in [0, 1, 2, 5].into_iter().zip([0, 1, 2, 4]) {
+        let record = bench.record(ids[number]).await;
+        assert_eq!(record.status, EventStatus::Completed);
+        let kept: Vec<_> = record.attempts.into_iter().map(|kept| kept.attempt).collect();
+        assert_eq!(kept, Vec::from_iter(expected[attempt].clone()));
+    }
+    assert_eq!(bench.record(ids[4]).await.attempts, [], "it is not written");
+    let last = bench.lease("billing").await.must();
+    assert_eq!(last.event.id, ids[3], "the lane goes on");
+    bench.finished(&last, AttemptOutcome::Completed).await;
+    let written = bench.finish(&held, AttemptOutcome::Completed).await;
+    assert_eq!(written, Written::Applied, "the lease is still held");
+    assert!(bench.lease("billing").await.is_none());
 }
 
 /// Each destination's delivery ends independently.
