@@ -1,5 +1,5 @@
 //! Measures accepted events per second: concurrent accepts of one event each, 1 KiB bodies, random ids, each answered
-//! after its fsync.
+//! after its fsync. Then leases and finishes some of their deliveries.
 //!
 //! `cargo run --release -p hapax-store-sqlite --example throughput -- [SECONDS] [PRELOADED] [CACHE_MIB] [LOG_MIB]`
 
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use hapax_core::store::{AcceptRequest, Claim};
+use hapax_core::store::{AcceptRequest, Candidates, Claim, LeaseOrder, Report};
 use hapax_core::{
-    BodyHash, Clock, EventIds, Headers, Identity, NewDelivery, NewEvent, Random, Store, SystemClock,
-    SystemRandom,
+    AttemptOutcome, BodyHash, Clock, EventIds, Headers, Identity, NewDelivery, NewEvent, Owner, Random,
+    Store, SystemClock, SystemRandom,
 };
 use hapax_store_sqlite::{Options, SqliteStore};
 
@@ -110,6 +110,7 @@ async fn run(path: &Path, options: Options, duration: Duration, preloaded: u64) 
             measure(&store, &maker, connections, work, duration).await?;
         }
     }
+    deliver(&store, duration).await?;
     let started = Instant::now();
     let counts = store.counts().await?;
     println!(
@@ -159,6 +160,7 @@ async fn measure(
     let accepted = Arc::new(AtomicU64::new(0));
     let started = Instant::now();
     let busy = [cpu_micros("sqlite-write"), cpu_micros("sqlite-check")];
+    let written = written_bytes();
     let tasks: Vec<_> = (0..connections)
         .map(|_| {
             let (store, maker) = (Arc::clone(store), Arc::clone(maker));
@@ -193,6 +195,7 @@ async fn measure(
         cpu_micros("sqlite-write") - busy[0],
         cpu_micros("sqlite-check") - busy[1],
     ];
+    let written = written_bytes() - written;
     let mut latencies = Vec::new();
     for task in tasks {
         latencies.extend(task.await??);
@@ -201,7 +204,7 @@ async fn measure(
     latencies.sort_unstable();
     let at = |share: f64| f64::from(latencies[((latencies.len() - 1) as f64 * share) as usize]) / 1_000.0;
     println!(
-        "{} at {connections}: {rate:.0}/s, p50 {:.1} ms, p99 {:.1} ms, p99.9 {:.1} ms, max {:.1} ms; CPU per event: writer {:.1} us, checkpointer {:.1} us; hundreds each second {per_second:?}",
+        "{} at {connections}: {rate:.0}/s, p50 {:.1} ms, p99 {:.1} ms, p99.9 {:.1} ms, max {:.1} ms; CPU per event: writer {:.1} us, checkpointer {:.1} us; {:.1} KB written per event; hundreds each second {per_second:?}",
         match work {
             Work::None => "event only      ",
             Work::OneDelivery => "event and work  ",
@@ -212,8 +215,46 @@ async fn measure(
         at(1.0),
         busy[0] as f64 / latencies.len() as f64,
         busy[1] as f64 / latencies.len() as f64,
+        written as f64 / latencies.len() as f64 / 1_000.0,
     );
     Ok(())
+}
+
+/// Leases deliveries and completes them, some at a time.
+async fn deliver(store: &SqliteStore, duration: Duration) -> Outcome<()> {
+    let (started, busy) = (Instant::now(), cpu_micros("sqlite-write"));
+    let mut delivered = 0;
+    while started.elapsed() < duration {
+        let order = LeaseOrder {
+            owner: Owner(1),
+            destination: "sink".into(),
+            limit: 16,
+            lease_for: Duration::from_secs(60),
+            candidates: Candidates::Fresh,
+        };
+        let leased = store.lease(order).await?.leased;
+        let reports: Vec<Report> = leased
+            .iter()
+            .map(|leased| Report {
+                hold: leased.hold(),
+                attempt: None,
+                outcome: AttemptOutcome::Completed,
+            })
+            .collect();
+        delivered += store.finish(reports).await?.len();
+    }
+    println!(
+        "delivered {delivered}; CPU per delivery: writer {:.1} us",
+        (cpu_micros("sqlite-write") - busy) as f64 / delivered.max(1) as f64
+    );
+    Ok(())
+}
+
+/// Bytes that this process has written, as Linux reports them; 0 on other systems.
+fn written_bytes() -> u64 {
+    let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let written = io.lines().find_map(|line| line.strip_prefix("wchar: "));
+    written.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
 }
 
 /// CPU time of the thread whose name starts with `name`, as Linux reports it; 0 on other systems.

@@ -12,6 +12,7 @@ use crate::duplicates;
 use crate::failure::Failure;
 use crate::indexed;
 use crate::lanes;
+use crate::ledger::{self, NewEntry};
 use crate::look_up::{self, Holder};
 use crate::noted::{self, Noted};
 use crate::outcome::{Ending, conclude};
@@ -46,21 +47,23 @@ fn claim(desk: &mut Desk<'_>, event: &NewEvent) -> Result<Claim, Failure> {
         Some(content) => Some(desk.intern(&content.rule)?),
         None => None,
     };
-    let inserted = desk.hot.insert_ledger.execute(params![
-        event.key.as_bytes(),
+    let entry = NewEntry {
+        key: event.key,
         scope,
-        event.id.as_bytes(),
-        now.as_micros(),
-        event.ledger_until.as_micros(),
-        event.raw_hash.as_bytes(),
-        rule,
-        event.content_hash.as_ref().map(|content| content.hash.as_bytes()),
-    ])?;
-    if inserted == 1 {
+        id: event.id,
+        generation: Generation(0),
+        first_seen: now,
+        expires_at: event.ledger_until,
+        raw_hash: &event.raw_hash,
+        content_rule: rule,
+        content_hash: event.content_hash.as_ref().map(|content| &content.hash),
+        is_forgotten: false,
+    };
+    if ledger::append(desk, &entry)? {
         desk.state.tallies.add(scope, 1);
         return store(desk, event, scope, Generation(0), None, now);
     }
-    match look_up::holder(desk.connection, &mut desk.state.names, event.key)? {
+    match look_up::holder(desk, event.key)? {
         Some(Holder::Event(entry)) => Ok(Claim::Seen(entry)),
         Some(Holder::Forgotten { last, next }) => {
             take_over(desk, event, last, rule, now)?;
@@ -89,13 +92,14 @@ fn take_over(
             .prepare_cached("INSERT OR IGNORE INTO earlier (key, id) VALUES (?1, ?2)")?
             .execute((event.key.as_bytes(), last.as_bytes()))?;
     }
+    let no = ledger::find(desk, event.key)?;
     let mut update = desk.connection.prepare_cached(
         "UPDATE ledger SET id = ?2, first_seen = ?3, expires_at = ?4, raw_hash = ?5, content_rule = ?6,
                            content_hash = ?7, forgotten = 0
-         WHERE key = ?1",
+         WHERE no = ?1",
     )?;
     update.execute(params![
-        event.key.as_bytes(),
+        no,
         event.id.as_bytes(),
         now.as_micros(),
         event.ledger_until.as_micros(),

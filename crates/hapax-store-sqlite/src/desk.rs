@@ -14,6 +14,7 @@ use crate::failure::{Failure, Reach};
 use crate::hot::Hot;
 use crate::names::Names;
 use crate::purge_progress::Progress;
+use crate::recent::Recent;
 use crate::tallies::Tallies;
 use crate::tokens::Tokens;
 
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) names: Names,
     pub(crate) tokens: Tokens,
     pub(crate) tallies: Tallies,
+    /// Keys of the newest ledger entries.
+    pub(crate) recent: Recent,
     /// Paused destinations; `None` until they are read.
     pub(crate) paused: Option<HashSet<i64>>,
     pub(crate) purge: Progress,
@@ -50,6 +53,7 @@ impl State {
             names: Names::default(),
             tokens: Tokens::load(connection)?,
             tallies: Tallies::default(),
+            recent: Recent::load(connection, Arc::default(), options.recent_keys_max)?,
             paused: None,
             purge: Progress::default(),
             drivers: HashMap::new(),
@@ -60,7 +64,7 @@ impl State {
         })
     }
 
-    /// Drops state that may no longer match the file.
+    /// Drops state that may no longer match the file after a rollback of any size.
     pub(crate) fn rolled_back(&mut self) {
         self.names.clear();
         self.tokens.rolled_back();
@@ -140,6 +144,7 @@ impl Desk<'_> {
             Care::Swift => run(self).map(Ok),
             Care::Careful => {
                 let tallies = self.state.tallies.clone();
+                let recent = self.state.recent.savepoint();
                 self.connection.execute_batch("SAVEPOINT item")?;
                 let outcome = run(self);
                 match outcome {
@@ -151,6 +156,7 @@ impl Desk<'_> {
                         self.connection.execute_batch("ROLLBACK TO item; RELEASE item")?;
                         self.state.rolled_back();
                         self.state.tallies = tallies;
+                        self.state.recent.undo_to(recent);
                         Ok(Err(failure))
                     }
                     Err(failure) => Err(failure),

@@ -6,17 +6,14 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::ledger;
 use crate::noted;
 use crate::reader::ReadDesk;
 
 /// Adds duplicates. A key that the ledger has since forgotten is skipped: nothing would ever delete its tally.
 pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> Result<(), Failure> {
     for note in notes {
-        let known: bool = desk
-            .connection
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM ledger WHERE key = ?1)")?
-            .query_row([note.key.as_bytes()], |row| row.get(0))?;
-        if !known {
+        if ledger::find(desk, note.key)?.is_none() {
             continue;
         }
         let known = read_tally(desk.connection, note.key)?;

@@ -6,15 +6,19 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
+use crate::ledger;
 use crate::rows::id_at;
 
 /// Forgets an identity unless it has unfinished deliveries.
 pub(crate) fn forget(desk: &mut Desk<'_>, identity: &Identity) -> Result<Forgotten, Failure> {
     let key = identity.key();
+    let Some(no) = ledger::find(desk, key)? else {
+        return Ok(Forgotten::NotFound);
+    };
     let found = desk
         .connection
-        .prepare_cached("SELECT id, generation FROM ledger WHERE key = ?1 AND forgotten = 0")?
-        .query_row([key.as_bytes()], |row| Ok((id_at(row, 0), row.get::<_, u32>(1)?)))
+        .prepare_cached("SELECT id, generation FROM ledger WHERE no = ?1 AND forgotten = 0")?
+        .query_row([no], |row| Ok((id_at(row, 0), row.get::<_, u32>(1)?)))
         .optional()?;
     let Some((id, generation)) = found else {
         return Ok(Forgotten::NotFound);
@@ -30,8 +34,8 @@ pub(crate) fn forget(desk: &mut Desk<'_>, identity: &Identity) -> Result<Forgott
     }
     let next = Generation(generation).next();
     desk.connection
-        .prepare_cached("UPDATE ledger SET forgotten = 1, generation = ?2 WHERE key = ?1")?
-        .execute((key.as_bytes(), next.0))?;
+        .prepare_cached("UPDATE ledger SET forgotten = 1, generation = ?2 WHERE no = ?1")?
+        .execute((no, next.0))?;
     Ok(Forgotten::Done { next })
 }
 

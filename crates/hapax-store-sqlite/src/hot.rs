@@ -3,13 +3,26 @@
 
 use rusqlite::{Connection, Statement};
 
+use crate::recent::Index;
 use crate::work_row::work_row;
 
-const INSERT_LEDGER: &str = "
-    INSERT INTO ledger (key, scope, id, generation, first_seen, expires_at, raw_hash,
-                        content_rule, content_hash, forgotten)
-    VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, 0)
-    ON CONFLICT (key) DO NOTHING";
+macro_rules! insert_ledger {
+    () => {
+        "INSERT INTO ledger (no, key, scope, id, generation, first_seen, expires_at, raw_hash, content_rule,
+                             content_hash, forgotten) "
+    };
+}
+
+const INSERT_LEDGER: &str = concat!(
+    insert_ledger!(),
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (key) DO NOTHING"
+);
+
+const INSERT_MERGED_LEDGER: &str = concat!(
+    insert_ledger!(),
+    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+     WHERE NOT EXISTS (SELECT 1 FROM ledger_keys WHERE key = ?2)"
+);
 
 const INSERT_EVENT: &str = "
     INSERT INTO events (seq, id, scope, source, generation, received_at, accepted_at, event_id, type,
@@ -55,7 +68,10 @@ pub(crate) struct Hot<'c> {
 impl<'c> Hot<'c> {
     pub(crate) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
-            insert_ledger: connection.prepare(INSERT_LEDGER)?,
+            insert_ledger: connection.prepare(match Index::of(connection)? {
+                Index::Complete => INSERT_LEDGER,
+                Index::Merged => INSERT_MERGED_LEDGER,
+            })?,
             insert_event: connection.prepare(INSERT_EVENT)?,
             insert_work: connection.prepare(INSERT_WORK)?,
             select_running: connection.prepare(SELECT_RUNNING)?,

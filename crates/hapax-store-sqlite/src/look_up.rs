@@ -4,7 +4,9 @@ use hapax_core::store::LedgerEntry;
 use hapax_core::{BodyHash, ContentHash, EventId, Generation, Identity, Key, Timestamp};
 use rusqlite::{Connection, Row};
 
+use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::ledger;
 use crate::names::Names;
 use crate::reader::ReadDesk;
 use crate::rows::{hash_at, id_at, optional_bytes_at, time_at};
@@ -25,24 +27,35 @@ pub(crate) enum Holder {
 
 /// The ledger entry of an identity.
 pub(crate) fn look_up(desk: &mut ReadDesk, identity: &Identity) -> Result<Option<LedgerEntry>, Failure> {
-    let found = holder(&desk.connection, &mut desk.names, identity.key())?;
-    Ok(match found {
+    Ok(match holder_in(desk, identity.key())? {
         Some(Holder::Event(entry)) => Some(entry),
         Some(Holder::Forgotten { .. }) | None => None,
     })
 }
 
 /// The state of the identity with this key.
-pub(crate) fn holder(
-    connection: &Connection,
-    names: &mut Names,
-    key: Key,
-) -> Result<Option<Holder>, Failure> {
+pub(crate) fn holder(desk: &mut Desk<'_>, key: Key) -> Result<Option<Holder>, Failure> {
+    match ledger::find(desk, key)? {
+        Some(no) => holder_at(desk.connection, &mut desk.state.names, no),
+        None => Ok(None),
+    }
+}
+
+/// The same, for readers.
+pub(crate) fn holder_in(desk: &mut ReadDesk, key: Key) -> Result<Option<Holder>, Failure> {
+    match ledger::find_in(desk, key)? {
+        Some(no) => holder_at(&desk.connection, &mut desk.names, no),
+        None => Ok(None),
+    }
+}
+
+/// The state of the identity in row `no`.
+fn holder_at(connection: &Connection, names: &mut Names, no: i64) -> Result<Option<Holder>, Failure> {
     let mut select = connection.prepare_cached(
         "SELECT id, generation, first_seen, expires_at, raw_hash, content_rule, content_hash, forgotten
-         FROM ledger WHERE key = ?1",
+         FROM ledger WHERE no = ?1",
     )?;
-    let mut rows = select.query([key.as_bytes()])?;
+    let mut rows = select.query([no])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };

@@ -38,7 +38,7 @@ pub(crate) fn note(desk: &Desk<'_>, what: Noted, event: EventId) -> Result<(), F
 /// Records duplicates for every stored event of an identity, because the tally is shared by all of them.
 pub(crate) fn note_duplicates(desk: &mut Desk<'_>, key: Key) -> Result<(), Failure> {
     let mut events = earlier(desk.connection, key)?;
-    match look_up::holder(desk.connection, &mut desk.state.names, key)? {
+    match look_up::holder(desk, key)? {
         Some(Holder::Event(entry)) => events.push(entry.id),
         Some(Holder::Forgotten { last, .. }) => events.push(last),
         None => {}

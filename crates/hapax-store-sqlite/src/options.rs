@@ -25,6 +25,8 @@ pub struct Options {
     pub batch_items_max: usize,
     /// The writer's page cache once the file is large; a small file gets a small one.
     pub cache_bytes: usize,
+    /// Keys of new ledger entries that are kept in memory before they are merged into the index.
+    pub recent_keys_max: usize,
     /// Length of the write-ahead log at which the writer helps with checkpoints.
     pub wal_bytes_max: u64,
     /// Files up to this size are checked completely when they are opened.
@@ -51,6 +53,7 @@ impl Options {
             readers: 2,
             batch_items_max: 512,
             cache_bytes: 96 << 20,
+            recent_keys_max: 131_072,
             wal_bytes_max: 256 << 20,
             quick_check_bytes_max: 4 << 20,
             pages_max: None,

@@ -14,6 +14,7 @@ use crate::connection;
 use crate::failure::{Failure, Reach};
 use crate::names::Names;
 use crate::queue::{Queue, Received};
+use crate::recent::Keys;
 
 /// A reader's connection with its cached names.
 pub(crate) struct ReadDesk {
@@ -21,6 +22,10 @@ pub(crate) struct ReadDesk {
     pub(crate) names: Names,
     pub(crate) path: PathBuf,
     pub(crate) list_scan_max: usize,
+    /// Keys of the newest ledger entries.
+    pub(crate) keys: Arc<Mutex<Keys>>,
+    /// The number of their commits when the snapshot began.
+    pub(crate) keys_since: u64,
 }
 
 /// A call that waits for a reader. Returns whether the connection is still usable.
@@ -63,6 +68,7 @@ fn in_snapshot<O>(
     desk: &mut ReadDesk,
     step: impl FnOnce(&mut ReadDesk) -> Result<O, Failure>,
 ) -> Result<O, Failure> {
+    desk.keys_since = desk.keys.lock().commits();
     desk.connection.prepare_cached("BEGIN")?.execute([])?;
     let answer = step(desk);
     // A read transaction has nothing to lose: that it ends matters more than how.
@@ -77,6 +83,7 @@ pub(crate) fn start(
     path: &Path,
     count: usize,
     list_scan_max: usize,
+    keys: &Arc<Mutex<Keys>>,
     queue: Queue<Look>,
 ) -> std::io::Result<Vec<JoinHandle<()>>> {
     let queue = Arc::new(Mutex::new(queue));
@@ -84,14 +91,15 @@ pub(crate) fn start(
         .map(|_| {
             let queue = Arc::clone(&queue);
             let path = path.to_owned();
+            let keys = Arc::clone(keys);
             thread::Builder::new()
                 .name("sqlite-read".to_owned())
-                .spawn(move || run(&path, list_scan_max, &queue))
+                .spawn(move || run(&path, list_scan_max, &keys, &queue))
         })
         .collect()
 }
 
-fn run(path: &Path, list_scan_max: usize, queue: &Mutex<Queue<Look>>) {
+fn run(path: &Path, list_scan_max: usize, keys: &Arc<Mutex<Keys>>, queue: &Mutex<Queue<Look>>) {
     let mut desk: Option<ReadDesk> = None;
     loop {
         // Waits while holding the lock: the other readers wait for the lock instead of the queue.
@@ -102,7 +110,7 @@ fn run(path: &Path, list_scan_max: usize, queue: &Mutex<Queue<Look>>) {
         };
         let opened = match desk.take() {
             Some(desk) => Ok(desk),
-            None => open(path, list_scan_max),
+            None => open(path, list_scan_max, keys),
         };
         match opened {
             Ok(mut open) => match look(Ok(&mut open)) {
@@ -116,11 +124,13 @@ fn run(path: &Path, list_scan_max: usize, queue: &Mutex<Queue<Look>>) {
     }
 }
 
-fn open(path: &Path, list_scan_max: usize) -> Result<ReadDesk, Failure> {
+fn open(path: &Path, list_scan_max: usize, keys: &Arc<Mutex<Keys>>) -> Result<ReadDesk, Failure> {
     Ok(ReadDesk {
         connection: connection::for_reading(path)?,
         names: Names::default(),
         path: path.to_owned(),
         list_scan_max,
+        keys: Arc::clone(keys),
+        keys_since: 0,
     })
 }

@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::lanes;
+use crate::ledger;
 use crate::rows::{
     Class, bytes_at, error_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of,
 };
@@ -159,10 +160,11 @@ fn fitting(
 /// the tombstone moves on.
 fn next_generation(desk: &Desk<'_>, subject: &Subject) -> Result<Generation, Failure> {
     let key = subject.identity.key();
+    let no = ledger::find(desk, key)?;
     let found: Option<(u32, bool)> = desk
         .connection
-        .prepare_cached("SELECT generation, forgotten FROM ledger WHERE key = ?1")?
-        .query_row([key.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .prepare_cached("SELECT generation, forgotten FROM ledger WHERE no = ?1")?
+        .query_row([no], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let taken = match found {
         Some((generation, true)) => Generation(generation),
@@ -170,8 +172,8 @@ fn next_generation(desk: &Desk<'_>, subject: &Subject) -> Result<Generation, Fai
         None => subject.generation.next(),
     };
     desk.connection
-        .prepare_cached("UPDATE ledger SET generation = generation + 1 WHERE key = ?1")?
-        .execute([key.as_bytes()])?;
+        .prepare_cached("UPDATE ledger SET generation = generation + 1 WHERE no = ?1")?
+        .execute([no])?;
     desk.connection
         .prepare_cached("UPDATE events SET generation = ?2 WHERE seq = ?1")?
         .execute((subject.seq, taken.0))?;

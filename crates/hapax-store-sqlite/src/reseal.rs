@@ -8,6 +8,7 @@ use crate::bodies;
 use crate::desk::{Desk, find_event};
 use crate::erase::overwrite;
 use crate::failure::Failure;
+use crate::ledger;
 
 /// Rewrites rows and overwrites their previous content.
 pub(crate) fn reseal(desk: &mut Desk<'_>, rows: &[Resealed]) -> Result<(), Failure> {
@@ -43,16 +44,17 @@ fn reseal_one(desk: &mut Desk<'_>, row: &Resealed) -> Result<(), Failure> {
 fn entry(desk: &mut Desk<'_>, key: Key, before: &LedgerEntry, after: &LedgerEntry) -> Result<(), Failure> {
     let content = after.content_hash.as_ref();
     let rule = content.map(|content| desk.intern(&content.rule)).transpose()?;
+    let no = ledger::find(desk, key)?;
     desk.connection
         .prepare_cached(
             "UPDATE ledger SET raw_hash = ?1, content_rule = ?2, content_hash = ?3
-             WHERE key = ?4 AND id = ?5 AND raw_hash = ?6",
+             WHERE no = ?4 AND id = ?5 AND raw_hash = ?6",
         )?
         .execute(params![
             after.raw_hash.as_bytes(),
             rule,
             content.map(|content| content.hash.as_bytes()),
-            key.as_bytes(),
+            no,
             before.id.as_bytes(),
             before.raw_hash.as_bytes(),
         ])?;

@@ -5,14 +5,20 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::open_error::OpenError;
 
 /// Migrations in order; the first creates version 1.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
     include_str!("migrations/0003_looking.sql"),
     include_str!("migrations/0004_alerts.sql"),
     include_str!("migrations/0005_places.sql"),
     include_str!("migrations/0006_audit_chain.sql"),
+    include_str!("migrations/0007_ledger_keys.sql"),
 ];
+
+/// What a new file gets in place of migration 7: a file that no earlier version has served need not stay open to one.
+const MERGED_LEDGER: &str = include_str!("migrations/0007_merged_ledger.sql");
+/// The position of migration 7.
+const LEDGER_KEYS: usize = 6;
 
 /// The schema version that this program writes.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
@@ -56,6 +62,11 @@ pub(crate) fn check(connection: &Connection) -> Result<(), OpenError> {
 pub(crate) fn migrate(connection: &Connection) -> Result<(), OpenError> {
     let found = version(connection)? as usize;
     for (done, migration) in MIGRATIONS.iter().enumerate().skip(found) {
+        let migration = if found == 0 && done == LEDGER_KEYS {
+            MERGED_LEDGER
+        } else {
+            *migration
+        };
         let script = format!(
             "BEGIN IMMEDIATE;\n{migration}\nPRAGMA application_id = {APPLICATION_ID};\n\
              PRAGMA user_version = {};\nCOMMIT;",

@@ -64,7 +64,9 @@ impl SqliteStore {
             source: Box::new(error),
         };
         let checkpointer = Checkpointer::start(path.to_owned(), &opened.log).map_err(io)?;
-        let readers = reader::start(path, options.readers, options.list_scan_max, read_queue).map_err(io)?;
+        let keys = opened.state.recent.keys();
+        let readers =
+            reader::start(path, options.readers, options.list_scan_max, &keys, read_queue).map_err(io)?;
         let purge_scan_max = options.purge_scan_max;
         let service = Writer {
             path: path.to_owned(),

@@ -112,7 +112,7 @@ impl Writer {
                 }
             }
             let batch = take_batch(&self.queue, self.options.batch_items_max)?;
-            match connection::for_writing(&self.path, &self.options, self.log.pages_handle()) {
+            match self.reopen() {
                 Ok(connection) => {
                     self.epoch.fetch_add(1, Ordering::Release);
                     tracing::info!("the database file was reopened");
@@ -125,6 +125,12 @@ impl Writer {
                 }
             }
         }
+    }
+
+    fn reopen(&mut self) -> rusqlite::Result<Connection> {
+        let connection = connection::for_writing(&self.path, &self.options, self.log.pages_handle())?;
+        self.state.recent.reload(&connection)?;
+        Ok(connection)
     }
 
     fn serve(&mut self, connection: &Connection) -> End {
@@ -229,6 +235,7 @@ fn transact(desk: &mut Desk<'_>, batch: &mut [Box<dyn Call>]) -> Result<(), Fail
     let outcome = attempt(desk, batch);
     if outcome.is_err() {
         desk.state.rolled_back();
+        desk.state.recent.rolled_back();
         if !desk.connection.is_autocommit() {
             // After some errors SQLite has already rolled back. If this rollback fails too, the connection is replaced,
             // and the transaction goes with it.
@@ -247,12 +254,14 @@ fn attempt(desk: &mut Desk<'_>, batch: &mut [Box<dyn Call>]) -> Result<(), Failu
     // A transaction that only read must not write.
     if desk.connection.total_changes() > before {
         moment::keep(desk)?;
+        desk.state.recent.merge(desk.connection)?;
     }
     desk.state.tallies.flush(desk.connection)?;
     fail::fail_point!("sqlite.before_commit", |_| {
         Err(Failure::Gone("the fail point before the commit".to_owned()))
     });
     desk.connection.prepare_cached("COMMIT")?.execute([])?;
+    desk.state.recent.committed();
     Ok(())
 }
 

@@ -9,6 +9,8 @@ mod clock;
 mod fault;
 #[path = "it/full.rs"]
 mod full;
+#[path = "it/ledger.rs"]
+mod ledger;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/log.rs"]

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 /// A store in its own folder, on a clock that the laws move.
 struct SqliteSubject {
     clock: Arc<ManualClock>,
+    recent_keys_max: Option<usize>,
     folder: Mutex<TempDir>,
 }
 
@@ -22,7 +23,16 @@ impl SqliteSubject {
     fn new() -> Self {
         Self {
             clock: Arc::new(ManualClock::new()),
+            recent_keys_max: None,
             folder: Mutex::new(TempDir::new().unwrap()),
+        }
+    }
+
+    /// Merges ledger entries into the index as soon as there are more than two.
+    fn merging() -> Self {
+        Self {
+            recent_keys_max: Some(2),
+            ..Self::new()
         }
     }
 
@@ -32,7 +42,11 @@ impl SqliteSubject {
 
     fn open(&self) -> Arc<dyn Backend> {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        Arc::new(SqliteStore::open(&self.path(), Options::new(clock)).unwrap())
+        let mut options = Options::new(clock);
+        if let Some(keys_max) = self.recent_keys_max {
+            options.recent_keys_max = keys_max;
+        }
+        Arc::new(SqliteStore::open(&self.path(), options).unwrap())
     }
 }
 
@@ -64,4 +78,11 @@ mod sealed {
     use super::{SealedSubject, SqliteSubject};
 
     hapax_store_laws::laws!(SealedSubject::new(SqliteSubject::new()));
+}
+
+/// The same laws while ledger entries move from memory to the index all the time.
+mod merging {
+    use super::SqliteSubject;
+
+    hapax_store_laws::laws!(SqliteSubject::merging());
 }

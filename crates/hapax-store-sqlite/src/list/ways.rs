@@ -140,10 +140,9 @@ fn dead_destinations(desk: &ReadDesk) -> Result<Vec<i64>, Failure> {
 
 /// Looks a provider's event id up in the ledger, in every scope, and a Hapax id among the events.
 fn named(desk: &mut ReadDesk, event_id: &str) -> Result<Vec<i64>, Failure> {
-    let mut scopes = desk
+    let scopes: Vec<i64> = desk
         .connection
-        .prepare_cached("SELECT scope FROM tallies WHERE scope > 0 LIMIT ?1")?;
-    let scopes: Vec<i64> = scopes
+        .prepare_cached("SELECT scope FROM tallies WHERE scope > 0 LIMIT ?1")?
         .query_map([SCOPES_MAX], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     let mut ids: Vec<EventId> = event_id.parse().ok().into_iter().collect();
@@ -151,7 +150,7 @@ fn named(desk: &mut ReadDesk, event_id: &str) -> Result<Vec<i64>, Failure> {
         let scope = desk.names.named(&desk.connection, scope)?.scope.clone();
         let key = Identity::new(scope, event_id).key();
         ids.extend(earlier(&desk.connection, key)?);
-        match look_up::holder(&desk.connection, &mut desk.names, key)? {
+        match look_up::holder_in(desk, key)? {
             Some(Holder::Event(entry)) => ids.push(entry.id),
             Some(Holder::Forgotten { last, .. }) => ids.push(last),
             None => {}

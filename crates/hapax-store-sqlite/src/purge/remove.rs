@@ -10,6 +10,7 @@ use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::forget::has_unfinished;
 use crate::lanes;
+use crate::ledger;
 use crate::noted;
 use crate::rows::{id_at, key_at};
 use crate::tallies;
@@ -118,8 +119,8 @@ fn forget(desk: &mut Desk<'_>, expires_at: i64, key: Key, before: Timestamp) -> 
     let Some(entry) = orphan(desk, key)?.filter(|entry| entry.expires_at < before.as_micros()) else {
         return Ok(false);
     };
+    ledger::remove(desk, key, entry.no)?;
     for sql in [
-        "DELETE FROM ledger WHERE key = ?1",
         "DELETE FROM duplicates WHERE key = ?1",
         "DELETE FROM conflicts WHERE key = ?1",
     ] {
@@ -130,20 +131,25 @@ fn forget(desk: &mut Desk<'_>, expires_at: i64, key: Key, before: Timestamp) -> 
 }
 
 struct Orphan {
+    no: i64,
     scope: i64,
     expires_at: i64,
 }
 
 /// The ledger entry of an identity, if none of its events is stored any longer.
 fn orphan(desk: &Desk<'_>, key: Key) -> Result<Option<Orphan>, Failure> {
+    let Some(no) = ledger::find(desk, key)? else {
+        return Ok(None);
+    };
     let found = desk
         .connection
         .prepare_cached(
             "SELECT id, scope, expires_at, EXISTS (SELECT 1 FROM earlier WHERE earlier.key = ledger.key)
-             FROM ledger WHERE key = ?1",
+             FROM ledger WHERE no = ?1",
         )?
-        .query_row([key.as_bytes()], |row| {
+        .query_row([no], |row| {
             let orphan = Orphan {
+                no,
                 scope: row.get(1)?,
                 expires_at: row.get(2)?,
             };

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::forget::earlier;
 use crate::get;
 use crate::indexed;
+use crate::ledger;
 use crate::reader::ReadDesk;
 use crate::rows::{
     Class, bytes_at, error_at, hash_at, id_at, lane_of, optional_bytes_at, optional_id_at, read_event,
@@ -47,11 +48,12 @@ pub(super) fn read(desk: &mut ReadDesk, key: Key) -> Result<IdentityRecord, Fail
 }
 
 fn entry(desk: &mut ReadDesk, key: Key) -> Result<(Scope, LedgerEntry, bool), Failure> {
+    let no = ledger::find_in(desk, key)?;
     let mut select = desk.connection.prepare_cached(
         "SELECT scope, id, generation, first_seen, expires_at, raw_hash, content_rule, content_hash, forgotten
-         FROM ledger WHERE key = ?1",
+         FROM ledger WHERE no = ?1",
     )?;
-    let mut rows = select.query([key.as_bytes()])?;
+    let mut rows = select.query([no])?;
     let Some(row) = rows.next()? else {
         return Err(Failure::Unreadable(format!("the ledger entry {key:?} is gone")));
     };

@@ -5,7 +5,6 @@ mod deliveries;
 
 use hapax_core::NewEvent;
 use hapax_core::store::{EventContents, IdentityRecord, MigrationCursor, Record};
-use rusqlite::params;
 
 use self::beside::{audit_entry, conflict, duplicates, job};
 use self::deliveries::{attempts, outcome, work};
@@ -14,6 +13,7 @@ use crate::accept;
 use crate::bodies;
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::ledger::{self, NewEntry};
 use crate::noted::{self, Noted};
 
 /// Imports records, and stores the progress of the migration.
@@ -51,27 +51,20 @@ fn identity(desk: &mut Desk<'_>, record: &IdentityRecord) -> Result<(), Failure>
         Some(content) => Some(desk.intern(&content.rule)?),
         None => None,
     };
-    let inserted = desk
-        .connection
-        .prepare_cached(
-            "INSERT INTO ledger (key, scope, id, generation, first_seen, expires_at, raw_hash, content_rule,
-                                 content_hash, forgotten)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (key) DO NOTHING",
-        )?
-        .execute(params![
-            record.key.as_bytes(),
-            scope,
-            entry.id.as_bytes(),
-            entry.generation.0,
-            entry.first_seen.as_micros(),
-            entry.expires_at.as_micros(),
-            entry.raw_hash.as_bytes(),
-            rule,
-            entry.content_hash.as_ref().map(|content| content.hash.as_bytes()),
-            record.is_forgotten,
-        ])?;
+    let imported = NewEntry {
+        key: record.key,
+        scope,
+        id: entry.id,
+        generation: entry.generation,
+        first_seen: entry.first_seen,
+        expires_at: entry.expires_at,
+        raw_hash: &entry.raw_hash,
+        content_rule: rule,
+        content_hash: entry.content_hash.as_ref().map(|content| &content.hash),
+        is_forgotten: record.is_forgotten,
+    };
     // A record is imported in one transaction: if its entry exists, so does the rest.
-    if inserted == 0 {
+    if !ledger::append(desk, &imported)? {
         return Ok(());
     }
     desk.state.tallies.add(scope, 1);

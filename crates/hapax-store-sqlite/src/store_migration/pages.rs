@@ -10,9 +10,10 @@ use super::identity;
 use crate::audit::link_at;
 use crate::failure::Failure;
 use crate::jobs;
+use crate::ledger;
 use crate::pauses;
 use crate::reader::ReadDesk;
-use crate::rows::{hash_at, id_at, key_at, time_at};
+use crate::rows::{hash_at, id_at, time_at};
 
 /// The page after a position.
 pub(super) fn page(
@@ -36,7 +37,7 @@ pub(super) fn page(
 }
 
 fn identities(desk: &mut ReadDesk, after: Option<Key>, limit: usize) -> Result<MigrationPage, Failure> {
-    let keys = keys(desk, after, limit)?;
+    let keys = ledger::keys_after(desk, after, limit)?;
     let mut records = Vec::with_capacity(keys.len());
     let mut bytes = 0;
     for key in &keys {
@@ -58,19 +59,6 @@ fn identities(desk: &mut ReadDesk, after: Option<Key>, limit: usize) -> Result<M
         records,
         next: Some(next),
     })
-}
-
-fn keys(desk: &ReadDesk, after: Option<Key>, limit: usize) -> Result<Vec<Key>, Failure> {
-    let mut select = desk
-        .connection
-        .prepare_cached("SELECT key FROM ledger WHERE key > ?1 ORDER BY key LIMIT ?2")?;
-    let after: &[u8] = after.as_ref().map_or(&[], |key| key.as_bytes());
-    let mut rows = select.query((after, limit as i64))?;
-    let mut keys = Vec::new();
-    while let Some(row) = rows.next()? {
-        keys.push(key_at(row, 0)?);
-    }
-    Ok(keys)
 }
 
 /// Bodies by scope and hash. Scopes are few and stored in the order of their numbers, so they are walked by name.

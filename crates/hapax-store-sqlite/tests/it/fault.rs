@@ -30,7 +30,8 @@ async fn while_another_program_locks_the_file_writes_are_refused_and_then_go_on(
 async fn a_commit_that_fails_writes_nothing_and_the_connection_is_made_again() {
     let bench = Bench::new();
     let store = bench.open();
-    accept(&store, bench.event("before").build()).await.unwrap();
+    let before = bench.event("before").build();
+    accept(&store, before.clone()).await.unwrap();
     let event = bench.event("meanwhile").to("sink").build();
     let scenario = fail::FailScenario::setup();
     fail::cfg("sqlite.before_commit", "return").unwrap();
@@ -38,8 +39,11 @@ async fn a_commit_that_fails_writes_nothing_and_the_connection_is_made_again() {
     assert!(refused.is_retryable(), "{refused:?}");
     fail::remove("sqlite.before_commit");
     scenario.teardown();
-    let claim = accept(&store, event).await.unwrap();
+    let claim = accept(&store, event.clone()).await.unwrap();
     assert!(matches!(claim, Claim::New { .. }));
     assert_eq!(store.connection_epoch(), 1);
+    for known in [before, event] {
+        assert!(matches!(accept(&store, known).await.unwrap(), Claim::Seen(_)));
+    }
     assert_eq!(store.counts().await.unwrap().events, 2);
 }
