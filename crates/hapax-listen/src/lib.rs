@@ -31,7 +31,7 @@ use http::{Request, Response};
 use http_body::Body;
 use hyper::service::Service;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinSet};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -47,6 +47,9 @@ use stream::Stream;
 pub use tls::{Refreshed, Tls, TlsError};
 pub use trusted_proxies::TrustedProxies;
 
+/// Connections that the kernel may complete before we accept them; Linux allows `net.core.somaxconn`, by default as many.
+/// The standard library's 128 are too few: of a burst of clients, the others wait for a second and try again.
+const BACKLOG: u32 = 4_096;
 /// The pause after a failed accept (usually because no file descriptor is left), to avoid a busy loop.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// The time allowed for the TLS close notification.
@@ -62,10 +65,21 @@ pub struct BindError {
 }
 
 /// Binds the address; `key` is its key in the configuration.
-pub async fn bind(address: SocketAddr, key: &'static str) -> Result<TcpListener, BindError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| BindError { address, key, source })
+pub fn bind(address: SocketAddr, key: &'static str) -> Result<TcpListener, BindError> {
+    listen(address).map_err(|source| BindError { address, key, source })
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // As the standard library does: a restart must not wait for the connections of the process before. On Windows, the
+    // same option would let another process take the port over.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// The layers between a client and HTTP.
@@ -296,7 +310,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_says_nothing_holds_less_than_a_kilobyte() {
-        let listener = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
+        let listener = bind(([127, 0, 0, 1], 0).into(), "server.listen").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (_drain, draining) = oneshot::channel();
         let service = hyper::service::service_fn(|_| async {
@@ -318,10 +332,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_burst_of_clients_is_connected_before_any_is_accepted() {
+        let listener = bind(([127, 0, 0, 1], 0).into(), "server.listen").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut connecting = JoinSet::new();
+        for _ in 0..512 {
+            connecting.spawn(TcpStream::connect(address));
+        }
+        // Nobody accepts: a client for which the queue has no place would try again and again, without success.
+        let connected = timeout(Duration::from_secs(60), connecting.join_all()).await;
+        let connected = connected.expect("every client is connected, although none is accepted");
+        assert!(connected.iter().all(Result::is_ok), "{connected:?}");
+    }
+
+    #[tokio::test]
     async fn a_taken_port_is_refused_with_the_address_and_the_key() {
-        let first = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
+        let first = bind(([127, 0, 0, 1], 0).into(), "server.listen").unwrap();
         let address = first.local_addr().unwrap();
-        let message = bind(address, "server.listen").await.unwrap_err().to_string();
+        let message = bind(address, "server.listen").unwrap_err().to_string();
         assert!(message.contains(&address.to_string()), "{message}");
         assert!(
             message.contains("`server.listen`") && message.contains("another process"),

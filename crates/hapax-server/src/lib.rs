@@ -119,8 +119,8 @@ impl Server {
     pub async fn start(config: Config, tuning: Tuning) -> Result<Self, StartError> {
         let clock = tuning.clock;
         let started_at = clock.now();
-        let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
-        let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
+        let ingest_socket = listen::bind(config.server.listen, "server.listen")?;
+        let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen")?;
         let store = OpenStore::open_to_serve(&config, &clock).await?;
         for warning in store.warnings() {
             tracing::warn!("{warning}");
