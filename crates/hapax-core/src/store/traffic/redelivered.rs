@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// Ids with duplicates, and the upper bound of their number.
+///
+/// A sorted list instead of a map, which it is for everyone else: it is short, and under a flood of ids every duplicate
+/// replaces one of them, in the memory of the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Redelivered(BTreeMap<String, u64>);
+#[serde(from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
+pub struct Redelivered(Vec<(String, u64)>);
 
 impl Redelivered {
     /// The maximum number of ids kept.
@@ -21,21 +24,25 @@ impl Redelivered {
 
     /// Counts a duplicate of an id.
     pub fn count(&mut self, event_id: &str) {
-        if let Some(count) = self.0.get_mut(event_id) {
-            *count += 1;
-        } else if event_id.len() <= Self::ID_BYTES_MAX {
-            let inherited = self.make_room();
-            self.0.insert(event_id.to_owned(), inherited + 1);
+        match self.place_of(event_id) {
+            Ok(known) => self.0[known].1 += 1,
+            Err(_) if event_id.len() > Self::ID_BYTES_MAX => {}
+            Err(place) if self.0.len() < Self::IDS_MAX => self.0.insert(place, (event_id.to_owned(), 1)),
+            Err(_) => self.replace_rarest(event_id),
         }
     }
 
     /// Adds the counts of `other`, and keeps the largest.
     pub fn add(&mut self, other: &Self) {
         for (event_id, count) in &other.0 {
-            *self.0.entry(event_id.clone()).or_default() += count;
+            match self.place_of(event_id) {
+                Ok(known) => self.0[known].1 += count,
+                Err(place) => self.0.insert(place, (event_id.clone(), *count)),
+            }
         }
         while self.0.len() > Self::IDS_MAX {
-            self.drop_rarest();
+            let rarest = self.rarest();
+            self.0.remove(rarest);
         }
     }
 
@@ -49,18 +56,39 @@ impl Redelivered {
         self.0.iter().map(|(event_id, count)| (event_id.as_str(), *count))
     }
 
-    /// Makes room for one more id; returns the count that it inherits.
-    fn make_room(&mut self) -> u64 {
-        if self.0.len() < Self::IDS_MAX {
-            return 0;
-        }
-        self.drop_rarest()
+    /// Where an id is, or where it belongs.
+    fn place_of(&self, event_id: &str) -> Result<usize, usize> {
+        self.0
+            .binary_search_by(|(known, _)| known.as_str().cmp(event_id))
     }
 
-    fn drop_rarest(&mut self) -> u64 {
-        let rarest = self.0.iter().min_by_key(|(_, count)| **count);
-        let rarest = rarest.map(|(event_id, _)| event_id.clone());
-        rarest.and_then(|event_id| self.0.remove(&event_id)).unwrap_or(0)
+    /// The index of the id with the fewest duplicates.
+    fn rarest(&self) -> usize {
+        let counts = self.0.iter().enumerate();
+        let rarest = counts.min_by_key(|(_, (_, count))| *count);
+        rarest.map_or(0, |(index, _)| index)
+    }
+
+    /// An id that is not in the full table takes the place of the rarest one, and inherits its count.
+    fn replace_rarest(&mut self, event_id: &str) {
+        let rarest = self.rarest();
+        let (mut text, inherited) = self.0.remove(rarest);
+        text.clear();
+        text.push_str(event_id);
+        let place = self.place_of(event_id).unwrap_or_else(|place| place);
+        self.0.insert(place, (text, inherited + 1));
+    }
+}
+
+impl From<BTreeMap<String, u64>> for Redelivered {
+    fn from(counts: BTreeMap<String, u64>) -> Self {
+        Self(counts.into_iter().collect())
+    }
+}
+
+impl From<Redelivered> for BTreeMap<String, u64> {
+    fn from(redelivered: Redelivered) -> Self {
+        redelivered.0.into_iter().collect()
     }
 }
 
@@ -96,6 +124,41 @@ mod tests {
         assert_eq!(other.iter().count(), Redelivered::IDS_MAX);
         let kept: Vec<_> = other.iter().filter(|(_, count)| *count == 2).collect();
         assert_eq!(kept, [("a0", 2), ("b0", 2)]);
+    }
+
+    #[test]
+    fn a_table_is_stored_as_a_map_and_reads_back_in_order() {
+        let mut redelivered = Redelivered::default();
+        for event_id in ["b", "a", "c", "a"] {
+            redelivered.count(event_id);
+        }
+        let text = serde_json::to_string(&redelivered).unwrap();
+        assert_eq!(text, r#"{"a":2,"b":1,"c":1}"#);
+        assert_eq!(serde_json::from_str::<Redelivered>(&text).unwrap(), redelivered);
+        assert_eq!(
+            redelivered.iter().collect::<Vec<_>>(),
+            [("a", 2), ("b", 1), ("c", 1)]
+        );
+    }
+
+    #[test]
+    fn an_id_that_replaces_the_rarest_inherits_its_count_and_finds_its_place() {
+        let mut redelivered = Redelivered::default();
+        for number in 0..Redelivered::IDS_MAX {
+            redelivered.count(&format!("m{number:02}"));
+            redelivered.count(&format!("m{number:02}"));
+        }
+        for event_id in ["z", "a"] {
+            redelivered.count(event_id);
+            let found: Vec<_> = redelivered.iter().collect();
+            assert!(found.is_sorted(), "{found:?}");
+            assert!(found.contains(&(event_id, 3)), "{found:?}");
+            assert_eq!(found.len(), Redelivered::IDS_MAX);
+        }
+        assert!(
+            redelivered.iter().all(|(event_id, _)| event_id != "m00" && event_id != "m01"),
+            "{redelivered:?}"
+        );
     }
 
     #[test]
