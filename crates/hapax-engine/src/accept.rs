@@ -15,7 +15,9 @@ mod queue;
 mod refuse;
 mod settle;
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
@@ -32,6 +34,17 @@ impl Engine {
     /// # Errors
     /// A [`Refusal`]: nothing is promised, and the provider must retry.
     pub async fn accept(&self, arrivals: Vec<IncomingEvent>) -> Result<Vec<Accepted>, Refusal> {
+        match self.begin_accept(arrivals)? {
+            Accepting::Answered(answers) => Ok(answers),
+            Accepting::Waiting(answer) => answer.await,
+        }
+    }
+
+    /// Begins to accept the events of one request. Known duplicates are answered immediately.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: nothing is promised, and the provider must retry.
+    pub fn begin_accept(&self, arrivals: Vec<IncomingEvent>) -> Result<Accepting, Refusal> {
         let inner = &self.0;
         if inner.is_stopping() {
             return Err(Refusal::ShuttingDown {
@@ -47,44 +60,63 @@ impl Engine {
                 .take(1, now)
                 .map_err(|retry_after| Refusal::RateLimited { retry_after })?;
         }
-        let arrivals: Vec<Keyed> = arrivals
+        let mut arrivals: Vec<Keyed> = arrivals
             .into_iter()
             .map(|incoming| source.keyed(incoming))
             .collect();
-        if let Some(answers) = inner.answer_from_cache(&arrivals, now) {
-            return Ok(answers);
+        if let Some(answers) = inner.answer_from_cache(&mut arrivals, now) {
+            return Ok(Accepting::Answered(answers));
         }
+        let (answer, answered) = oneshot::channel();
         if arrivals.iter().any(|keyed| !keyed.aliases.is_empty()) {
-            let (answer, answered) = oneshot::channel();
             inner.queue_look_up(Aliased {
                 source: Arc::clone(source),
                 arrivals,
                 answer,
             });
-            drop(plan);
-            return answer_of(answered).await.map_err(Refusal::from);
+        } else {
+            let events = arrivals
+                .into_iter()
+                .map(|incoming| inner.prepare(source, incoming, now))
+                .collect();
+            inner.queue(Waiting { events, answer });
         }
-        let events = arrivals
-            .into_iter()
-            .map(|incoming| inner.prepare(source, incoming, now))
-            .collect();
-        drop(plan);
-        self.write(events).await.map_err(Refusal::from)
+        Ok(Accepting::Waiting(Answer(answered)))
     }
 
     /// Queues events to be written, and waits for the answer.
     async fn write(&self, events: Vec<Prepared>) -> Result<Vec<Accepted>, Untaken> {
         let (answer, answered) = oneshot::channel();
         self.0.queue(Waiting { events, answer });
-        answer_of(answered).await
+        answered.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
 
-type Answered = oneshot::Receiver<Result<Vec<Accepted>, Untaken>>;
+/// A request that the engine has begun to accept.
+#[derive(Debug)]
+pub enum Accepting {
+    /// All of its events are known duplicates.
+    Answered(Vec<Accepted>),
+    /// The store has to be asked. The write goes on if this is dropped.
+    Waiting(Answer),
+}
 
-async fn answer_of(answered: Answered) -> Result<Vec<Accepted>, Untaken> {
-    let stopped = Refusal::ShuttingDown {
+/// The future answer to a request. It comes only when all of its events are durable.
+#[derive(Debug)]
+pub struct Answer(oneshot::Receiver<Result<Vec<Accepted>, Untaken>>);
+
+impl Future for Answer {
+    type Output = Result<Vec<Accepted>, Refusal>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let answered = Pin::new(&mut self.0).poll(context);
+        answered.map(|answer| answer.unwrap_or_else(|_| Err(stopped())).map_err(Refusal::from))
+    }
+}
+
+/// Nobody answers a request once the loops have ended.
+fn stopped() -> Untaken {
+    Untaken::Refused(Refusal::ShuttingDown {
         retry_after: RETRY_AFTER,
-    };
-    answered.await.unwrap_or(Err(Untaken::Refused(stopped)))
+    })
 }

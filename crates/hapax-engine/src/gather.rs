@@ -4,6 +4,7 @@
 //! surplus is counted but not stored. Duplicates write nothing on the hot path.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasherDefault;
 
 use hapax_core::store::{BodyNote, DuplicateNote, GAPS_MAX};
@@ -33,24 +34,29 @@ struct Gathered {
 impl Gather {
     /// A duplicate arrived.
     pub(crate) fn duplicate(&self, key: Key, first_seen: Timestamp, at: Timestamp) {
-        let mut gathered = self.0.lock();
-        if gathered.duplicates.len() >= KEYS_MAX && !gathered.duplicates.contains_key(&key) {
-            gathered.uncounted += 1;
-            return;
+        let gap_ms = u64::try_from(at.since(first_seen).as_millis()).unwrap_or(u64::MAX);
+        let gathered = &mut *self.0.lock();
+        let is_full = gathered.duplicates.len() >= KEYS_MAX;
+        match gathered.duplicates.entry(key) {
+            Entry::Occupied(noted) => {
+                let note = noted.into_mut();
+                note.count += 1;
+                note.last_at = note.last_at.max(at);
+                if note.gaps_ms.len() == GAPS_MAX {
+                    note.gaps_ms.remove(0);
+                }
+                note.gaps_ms.push(gap_ms);
+            }
+            Entry::Vacant(_) if is_full => gathered.uncounted += 1,
+            Entry::Vacant(free) => {
+                free.insert(DuplicateNote {
+                    key,
+                    count: 1,
+                    last_at: at,
+                    gaps_ms: vec![gap_ms],
+                });
+            }
         }
-        let note = gathered.duplicates.entry(key).or_insert_with(|| DuplicateNote {
-            key,
-            count: 0,
-            last_at: at,
-            gaps_ms: Vec::new(),
-        });
-        note.count += 1;
-        note.last_at = note.last_at.max(at);
-        if note.gaps_ms.len() == GAPS_MAX {
-            note.gaps_ms.remove(0);
-        }
-        note.gaps_ms
-            .push(u64::try_from(at.since(first_seen).as_millis()).unwrap_or(u64::MAX));
     }
 
     /// A new event whose id is not signed arrived.

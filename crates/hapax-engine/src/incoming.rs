@@ -138,6 +138,7 @@ pub enum Refusal {
 }
 
 /// Why an event was not accepted, inside the engine.
+#[derive(Debug)]
 pub(crate) enum Untaken {
     Refused(Refusal),
     /// Its id belongs to another target; nothing of it was stored.

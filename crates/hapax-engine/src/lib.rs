@@ -47,7 +47,7 @@ mod slots;
 mod transport;
 mod watchers;
 
-pub use accept::{ADDRESS_HEADER, DirectedEvent};
+pub use accept::{ADDRESS_HEADER, Accepting, Answer, DirectedEvent};
 pub use engine::{Engine, Limits, Parts};
 pub use erase::Erasure;
 pub use incoming::{Accepted, IncomingEvent, Refusal};

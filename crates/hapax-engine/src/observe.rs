@@ -24,8 +24,8 @@ pub enum Observation<'a> {
         accepted: &'a Accepted,
         /// The time since the first event, for a duplicate; zero for the first.
         age: Duration,
-        /// SHA-256 of its raw bytes.
-        raw_hash: BodyHash,
+        /// SHA-256 of its raw bytes; none for a duplicate that was recognised without it.
+        raw_hash: Option<BodyHash>,
         /// Its headers, as they arrived.
         headers: &'a Headers,
     },

@@ -1,5 +1,6 @@
 //! Requests in the queues of accept, and their events at each step.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use hapax_core::{BodyHash, ContentHash, EventId, Identity, Key, NewEvent, is_set_aside};
@@ -14,14 +15,32 @@ pub(crate) struct Keyed {
     pub(crate) incoming: IncomingEvent,
     pub(crate) identity: Identity,
     pub(crate) key: Key,
-    pub(crate) raw_hash: BodyHash,
+    /// Empty until it is needed: most duplicates are recognised by their content hash alone.
+    raw_hash: OnceCell<BodyHash>,
     /// Other identities under which its content may be known.
     pub(crate) aliases: Vec<Identity>,
 }
 
 impl Keyed {
+    pub(crate) fn new(incoming: IncomingEvent, identity: Identity) -> Self {
+        Self {
+            incoming,
+            key: identity.key(),
+            identity,
+            raw_hash: OnceCell::new(),
+            aliases: Vec::new(),
+        }
+    }
+
+    /// SHA-256 of the raw bytes.
+    pub(crate) fn raw_hash(&self) -> BodyHash {
+        *self
+            .raw_hash
+            .get_or_init(|| BodyHash::of(&self.incoming.body))
+    }
+
     pub(crate) fn hashes(&self) -> Hashes<'_> {
-        (self.raw_hash, self.incoming.content_hash.as_ref())
+        (self.raw_hash(), self.incoming.content_hash.as_ref())
     }
 }
 

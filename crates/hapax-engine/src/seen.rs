@@ -29,10 +29,18 @@ struct Shard {
     old: Entries,
 }
 
+impl Shard {
+    /// Forgets the old entries. Their table is used again: as it is, it has room for as many as it ever had.
+    fn turn(&mut self) {
+        self.old.clear();
+        std::mem::swap(&mut self.young, &mut self.old);
+    }
+}
+
 type Entries = HashMap<Key, Entry, BuildHasherDefault<KeyHasher>>;
 
 /// What a duplicate is compared with. There are hundreds of thousands, so nothing else of the ledger entry is stored.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Known {
     /// The first event's id.
     pub(crate) id: EventId,
@@ -67,38 +75,43 @@ impl Seen {
         self.lifetime
     }
 
-    /// The entry for `key`, unless it is too old or from another store connection.
-    pub(crate) fn get(&self, key: Key, now: Duration, epoch: u64) -> Option<Known> {
+    /// What `read` takes from the entry for `key`, unless the entry is too old or from another store connection. The
+    /// entry is locked meanwhile: `read` must not hash anything.
+    pub(crate) fn get<T>(
+        &self,
+        key: Key,
+        now: Duration,
+        epoch: u64,
+        read: impl FnOnce(&Known) -> T,
+    ) -> Option<T> {
         if self.epoch.load(Ordering::Acquire) != epoch {
             self.restart(epoch);
             return None;
         }
         let shard = self.shard(key).lock();
         let entry = shard.young.get(&key).or_else(|| shard.old.get(&key))?;
-        (entry.until > now).then(|| entry.known.clone())
+        (entry.until > now).then(|| read(&entry.known))
     }
 
     /// Remembers a committed entry that was read after the time `asked`, over connection `epoch`.
-    pub(crate) fn put(&self, key: Key, ledger: &LedgerEntry, asked: Duration, epoch: u64) {
+    pub(crate) fn put(&self, key: Key, ledger: LedgerEntry, asked: Duration, epoch: u64) {
         if self.lifetime.is_zero() || self.epoch.load(Ordering::Acquire) != epoch {
             return;
         }
+        let entry = Entry {
+            known: Known {
+                id: ledger.id,
+                first_seen: ledger.first_seen,
+                raw_hash: ledger.raw_hash,
+                content_hash: ledger.content_hash.map(Box::new),
+            },
+            until: asked + self.lifetime,
+        };
         let mut shard = self.shard(key).lock();
         if shard.young.len() >= self.entries_max {
-            shard.old = std::mem::take(&mut shard.young);
+            shard.turn();
         }
-        shard.young.insert(
-            key,
-            Entry {
-                known: Known {
-                    id: ledger.id,
-                    first_seen: ledger.first_seen,
-                    raw_hash: ledger.raw_hash,
-                    content_hash: ledger.content_hash.clone().map(Box::new),
-                },
-                until: asked + self.lifetime,
-            },
-        );
+        shard.young.insert(key, entry);
     }
 
     pub(crate) fn forget(&self, key: Key) {
@@ -146,6 +159,10 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    fn is_known(seen: &Seen, key: Key, now: Duration, epoch: u64) -> bool {
+        seen.get(key, now, epoch, |_| ()).is_some()
+    }
+
     fn key(number: u32) -> Key {
         Identity::new("scope", number.to_string()).key()
     }
@@ -165,19 +182,19 @@ mod tests {
     #[test]
     fn an_entry_lives_from_before_the_store_was_asked_and_no_longer() {
         let seen = Seen::new(100, 10 * SECOND);
-        seen.put(key(1), &ledger(key(1)), 5 * SECOND, 0);
-        assert!(seen.get(key(1), 14 * SECOND, 0).is_some());
-        assert!(seen.get(key(1), 15 * SECOND, 0).is_none());
+        seen.put(key(1), ledger(key(1)), 5 * SECOND, 0);
+        assert!(is_known(&seen, key(1), 14 * SECOND, 0));
+        assert!(!is_known(&seen, key(1), 15 * SECOND, 0));
     }
 
     #[test]
     fn a_new_connection_of_the_store_empties_it_and_late_entries_stay_out() {
         let seen = Seen::new(100, 10 * SECOND);
-        seen.put(key(1), &ledger(key(1)), SECOND, 0);
-        assert!(seen.get(key(1), SECOND, 1).is_none());
-        seen.put(key(2), &ledger(key(2)), SECOND, 0);
-        assert!(seen.get(key(2), SECOND, 1).is_none());
-        assert!(seen.get(key(1), SECOND, 1).is_none());
+        seen.put(key(1), ledger(key(1)), SECOND, 0);
+        assert!(!is_known(&seen, key(1), SECOND, 1));
+        seen.put(key(2), ledger(key(2)), SECOND, 0);
+        assert!(!is_known(&seen, key(2), SECOND, 1));
+        assert!(!is_known(&seen, key(1), SECOND, 1));
     }
 
     #[test]
@@ -193,7 +210,7 @@ mod tests {
     fn it_never_holds_more_than_its_limit() {
         let seen = Seen::new(64, 10 * SECOND);
         for number in 0..10_000 {
-            seen.put(key(number), &ledger(key(number)), SECOND, 0);
+            seen.put(key(number), ledger(key(number)), SECOND, 0);
         }
         let held: usize = seen
             .shards

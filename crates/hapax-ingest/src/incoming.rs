@@ -1,5 +1,7 @@
 //! From a verified request to the engine's input: the id, the body and the batch position of each event.
 
+use std::iter;
+
 use bytes::Bytes;
 use hapax_core::{BodyHash, ContentHash, ERASED, EventId, GENERATED, Headers, Identity, Timestamp};
 use hapax_engine::IncomingEvent;
@@ -15,14 +17,17 @@ impl Inner {
         source: &Source,
         envelopes: Vec<Envelope>,
         received_at: Timestamp,
-        headers: &Headers,
-        body: &Bytes,
+        headers: Headers,
+        body: Bytes,
     ) -> Vec<IncomingEvent> {
         let mut batch_id = None;
         let looks_back = source.earlier_ids_until.is_some_and(|until| received_at < until);
+        // The last event takes the originals: a request with one event, as most have, copies nothing.
+        let contents = iter::repeat_n((headers, body), envelopes.len());
         envelopes
             .into_iter()
-            .map(|envelope| {
+            .zip(contents)
+            .map(|(envelope, (headers, body))| {
                 let event_id = match envelope.identification {
                     Identification::ByProvider | Identification::Missing => envelope.event_id,
                     Identification::Never => format!(
@@ -42,9 +47,9 @@ impl Inner {
                     signed_at: envelope.signed_at.map(Timestamp::from_seconds),
                     secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),
                     received_at,
-                    headers: headers.clone(),
+                    headers,
                     body: match envelope.body {
-                        EventBody::Whole => body.clone(),
+                        EventBody::Whole => body,
                         EventBody::Part(range) => body.slice(range),
                         EventBody::Pieces(ranges) => {
                             ranges.into_iter().flat_map(|range| body.slice(range)).collect()

@@ -28,7 +28,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use hapax_core::{Clock, EventId, EventIds, Random, Timestamp};
-use hapax_engine::{Accepted, Engine, IncomingEvent, Processed};
+use hapax_engine::{Accepted, Accepting, Engine, IncomingEvent, Processed};
 use hapax_verify::Verification;
 use http::request::Parts as Head;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -208,10 +208,11 @@ impl Inner {
                 Err(problem)
             }
         };
-        let took = self.clock.elapsed().saturating_sub(started);
+        let ended = self.clock.elapsed();
+        let took = ended.saturating_sub(started);
         let (answer, code) = match outcome {
             Ok(HandledRequest { answer, event }) => {
-                source.meter.acknowledged(took, event);
+                source.meter.acknowledged(took, ended, event);
                 (answer, None)
             }
             Err(problem) => {
@@ -338,12 +339,13 @@ impl Inner {
         }
         let (headers, body) = incoming::content(&source.verifier, &head, body);
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
-        let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
-        drop(body);
-        let (began_at, began) = (self.clock.now(), self.clock.elapsed());
+        let arrivals = self.arrivals(source, envelopes, received_at, headers, body);
+        let began = journey.is_recorded().then(|| (self.clock.now(), self.clock.elapsed()));
         let accepted = self.accept(arrivals, share, deadline).await?;
-        let took = self.clock.elapsed().saturating_sub(began);
-        journey.accepted(&source.name, &accepted, began_at, took);
+        if let Some((began_at, began)) = began {
+            let took = self.clock.elapsed().saturating_sub(began);
+            journey.accepted(&source.name, &accepted, began_at, took);
+        }
         if let Ack::Processed { limit } = source.ack {
             self.until_processed(&accepted, limit, deadline).await?;
         }
@@ -365,17 +367,19 @@ impl Inner {
         share: Share,
         deadline: Deadline,
     ) -> Result<Vec<Accepted>, Problem> {
-        let engine = self.engine.clone();
-        let mut accepting = Box::pin(async move {
-            let answer = engine.accept(arrivals).await;
-            drop(share);
-            answer
-        });
-        match deadline.keep(&mut accepting).await {
+        let begun = self.engine.begin_accept(arrivals);
+        let mut answer = match begun.map_err(|refusal| refused::refusal(&refusal))? {
+            Accepting::Answered(accepted) => return Ok(accepted),
+            Accepting::Waiting(answer) => answer,
+        };
+        match deadline.keep(&mut answer).await {
             Ok(answer) => answer.map_err(|refusal| refused::refusal(&refusal)),
             Err(problem) => {
                 // The events still wait to be written, and their bytes count until they are.
-                tokio::spawn(accepting);
+                tokio::spawn(async move {
+                    let _ = answer.await;
+                    drop(share);
+                });
                 Err(problem)
             }
         }

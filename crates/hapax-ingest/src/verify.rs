@@ -70,12 +70,13 @@ impl Inner {
             verification
         };
         let mut verification = ask(&source.verifier());
-        let waiting_until = Instant::now() + KEYS_WAIT_MAX;
+        let mut waiting_until = None;
         for _ in 0..KEYS_MAX {
             let Ok(Verification::NeedsKey(key)) = &verification else {
                 break;
             };
-            self.fetch(source, key.clone(), waiting_until).await?;
+            let until = *waiting_until.get_or_insert_with(|| Instant::now() + KEYS_WAIT_MAX);
+            self.fetch(source, key.clone(), until).await?;
             verification = ask(&source.verifier());
         }
         if is_unproven(&verification)

@@ -33,16 +33,16 @@ pub struct SourceMeter {
 }
 
 impl SourceMeter {
-    /// A request was acknowledged this long after its head was read. `event` is the first event in it, if any.
-    pub fn acknowledged(&self, after: Duration, event: Option<EventId>) {
+    /// A request was acknowledged this long after its head was read, at the monotonic time `now`. `event` is the first
+    /// event in it, if any.
+    pub fn acknowledged(&self, after: Duration, now: Duration, event: Option<EventId>) {
+        let at = self.clock.now();
         match event {
-            Some(event) => self
-                .ack_seconds
-                .observe_event(after.as_secs_f64(), event, self.clock.now()),
+            Some(event) => self.ack_seconds.observe_event(after.as_secs_f64(), event, at),
             None => self.ack_seconds.observe(after.as_secs_f64()),
         }
-        self.window.took(self.clock.elapsed(), after);
-        self.traffic.count(|traffic| traffic.took.count(after));
+        self.window.took(now, after);
+        self.traffic.count_at(at, |traffic| traffic.took.count(after));
     }
 
     pub fn refused(&self, refusal: Refusal) {
@@ -58,7 +58,9 @@ impl SourceMeter {
         self.refusals.explain(received_at, likely);
     }
 
-    pub(super) fn arrived(&self, accepted: &Accepted, age: Duration, body: BodyHash) {
+    /// `body` is the hash of the raw bytes, which is known for every new event.
+    pub(super) fn arrived(&self, accepted: &Accepted, age: Duration, body: Option<BodyHash>) {
+        let (now, at) = (self.clock.elapsed(), self.clock.now());
         let happened = match accepted {
             Accepted::New { event_id, .. } => {
                 self.accepted.inc();
@@ -69,9 +71,9 @@ impl SourceMeter {
             }
             Accepted::Duplicate { id, .. } => {
                 self.duplicate.inc();
-                self.gaps.observe(self.clock.elapsed(), age);
+                self.gaps.observe(now, age);
                 self.duplicate_age_seconds
-                    .observe_event(age.as_secs_f64(), *id, self.clock.now());
+                    .observe_event(age.as_secs_f64(), *id, at);
                 Happened::Duplicate
             }
             Accepted::Quarantined { .. } => {
@@ -83,16 +85,19 @@ impl SourceMeter {
                 Happened::Conflicted
             }
         };
-        self.window.count(self.clock.elapsed(), happened);
-        self.count_traffic(accepted, age, body);
+        self.window.count(now, happened);
+        self.count_traffic(accepted, at, age, body);
     }
 
-    fn count_traffic(&self, accepted: &Accepted, age: Duration, body: BodyHash) {
-        let is_twin = match accepted {
-            Accepted::New { event_id, .. } => self.bodies.is_twin(body, event_id),
-            Accepted::Duplicate { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => false,
+    fn count_traffic(&self, accepted: &Accepted, at: Timestamp, age: Duration, body: Option<BodyHash>) {
+        let is_twin = match (accepted, body) {
+            (Accepted::New { event_id, .. }, Some(body)) => self.bodies.is_twin(body, event_id),
+            (Accepted::New { .. }, None)
+            | (Accepted::Duplicate { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. }, _) => {
+                false
+            }
         };
-        self.traffic.count(|traffic| match accepted {
+        self.traffic.count_at(at, |traffic| match accepted {
             Accepted::New { .. } | Accepted::Quarantined { .. } => {
                 traffic.accepted += 1;
                 traffic.same_bodies += u64::from(is_twin);

@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use hapax_core::store::{Error, LedgerEntry};
-use hapax_core::{BodyHash, IdOrigin, Identity};
+use hapax_core::{IdOrigin, Identity};
 use tokio::sync::mpsc;
 
 use super::cached::is_same;
 use super::refuse::{no_room, refusal};
 use crate::engine::Inner;
-use crate::incoming::IncomingEvent;
 use crate::observe::Observation;
 use crate::plan::Source;
 use crate::requests::{Aliased, Keyed, Waiting};
@@ -27,25 +26,20 @@ const EVENTS_MAX: usize = 4;
 
 impl Source {
     /// Other identities under which the content of an arrival may be known.
-    pub(super) fn aliases(
-        &self,
-        incoming: &IncomingEvent,
-        own: &Identity,
-        raw_hash: &BodyHash,
-    ) -> Vec<Identity> {
-        let content = incoming
-            .content_hash
-            .as_ref()
-            .map_or(raw_hash, |content| &content.hash);
+    pub(super) fn aliases(&self, keyed: &Keyed) -> Vec<Identity> {
+        let content = || {
+            let content = keyed.incoming.content_hash.as_ref();
+            content.map_or_else(|| keyed.raw_hash(), |content| content.hash)
+        };
         let of_conflict = |identity: &Identity| {
             let accepts = self.route.on_conflict == OnConflict::Accept;
             (accepts && IdOrigin::of(&identity.event_id) == IdOrigin::Provider)
-                .then(|| identity.of_conflict(content))
+                .then(|| identity.of_conflict(&content()))
         };
-        let earlier = incoming.earlier_id.as_ref();
+        let earlier = keyed.incoming.earlier_id.as_ref();
         let earlier = earlier.map(|event_id| Identity::new(self.route.scope.clone(), event_id));
         let earlier_conflict = earlier.as_ref().and_then(of_conflict);
-        let aliases = [of_conflict(own), earlier, earlier_conflict];
+        let aliases = [of_conflict(&keyed.identity), earlier, earlier_conflict];
         aliases.into_iter().flatten().collect()
     }
 }

@@ -3,65 +3,103 @@
 use std::iter;
 use std::time::Duration;
 
-use hapax_core::{Identity, Key};
+use hapax_core::{ContentHash, EventId, Key, Timestamp};
 
 use super::directed::is_target;
+use super::settle::Arrival;
 use crate::engine::Inner;
 use crate::incoming::Accepted;
 use crate::requests::{Hashes, Keyed};
-use crate::seen::Known;
+
+/// A known event with the same content.
+struct First {
+    /// The key under which it is known.
+    key: Key,
+    /// The alias with this key; none if it is known under the event's own id.
+    alias: Option<usize>,
+    id: EventId,
+    first_seen: Timestamp,
+}
 
 impl Inner {
     /// Answers without the store if every event is a known duplicate. A conflict is never answered here, because its
     /// body must be stored first.
-    pub(super) fn answer_from_cache(&self, arrivals: &[Keyed], now: Duration) -> Option<Vec<Accepted>> {
+    pub(super) fn answer_from_cache(&self, arrivals: &mut [Keyed], now: Duration) -> Option<Vec<Accepted>> {
         let epoch = self.parts.store.connection_epoch();
-        let mut answers = Vec::with_capacity(arrivals.len());
-        for keyed in arrivals {
-            answers.push(self.known_duplicate(keyed, now, epoch)?);
+        // Nearly every request has one event.
+        if let [only] = arrivals {
+            let first = self.known_duplicate(only, now, epoch)?;
+            return Some(vec![self.answer_duplicate(only, &first)]);
         }
-        let tell = |(keyed, (key, known, event_id)): (&Keyed, (Key, Known, &String))| {
-            let answer = Accepted::Duplicate {
-                id: known.id,
-                event_id: event_id.clone(),
-                first_seen: known.first_seen,
-            };
-            self.gather
-                .duplicate(key, known.first_seen, keyed.incoming.received_at);
-            self.announce(&keyed.into(), &answer);
-            answer
+        let mut all = Vec::with_capacity(arrivals.len());
+        for keyed in &*arrivals {
+            all.push(self.known_duplicate(keyed, now, epoch)?);
+        }
+        let answers = arrivals.iter_mut().zip(&all);
+        Some(
+            answers
+                .map(|(keyed, first)| self.answer_duplicate(keyed, first))
+                .collect(),
+        )
+    }
+
+    /// Counts a known duplicate, and answers with the id under which it is known.
+    fn answer_duplicate(&self, keyed: &mut Keyed, first: &First) -> Accepted {
+        let known_as = match first.alias {
+            Some(alias) => &mut keyed.aliases[alias],
+            None => &mut keyed.identity,
         };
-        Some(arrivals.iter().zip(answers).map(tell).collect())
+        let answer = Accepted::Duplicate {
+            id: first.id,
+            event_id: std::mem::take(&mut known_as.event_id),
+            first_seen: first.first_seen,
+        };
+        let incoming = &keyed.incoming;
+        self.gather
+            .duplicate(first.key, first.first_seen, incoming.received_at);
+        self.announce(&Arrival::of_duplicate(incoming), &answer);
+        answer
     }
 
     /// The cache entry for the same content, under the event's own id or another one.
-    fn known_duplicate<'k>(
-        &self,
-        keyed: &'k Keyed,
-        now: Duration,
-        epoch: u64,
-    ) -> Option<(Key, Known, &'k String)> {
-        let aliases = keyed.aliases.iter().map(|alias| (alias.key(), alias));
-        let mut identities = iter::once((keyed.key, &keyed.identity)).chain(aliases);
-        identities.find_map(|(key, identity): (Key, &Identity)| {
-            let known = self.seen.get(key, now, epoch)?;
-            let first = (known.raw_hash, known.content_hash.as_deref());
-            let is_duplicate = is_same_target(first, keyed.hashes()) && is_same(first, keyed.hashes());
-            is_duplicate.then_some((key, known, &identity.event_id))
+    fn known_duplicate(&self, keyed: &Keyed, now: Duration, epoch: u64) -> Option<First> {
+        let own = keyed.incoming.content_hash.as_ref();
+        let aliases = keyed.aliases.iter().enumerate();
+        let aliases = aliases.map(|(index, alias)| (Some(index), alias.key()));
+        let mut keys = iter::once((None, keyed.key)).chain(aliases);
+        keys.find_map(|(alias, key)| {
+            let (first, raw_hash, is_same_target, is_same_content) =
+                self.seen.get(key, now, epoch, |known| {
+                    let content = known.content_hash.as_deref();
+                    let first = First {
+                        key,
+                        alias,
+                        id: known.id,
+                        first_seen: known.first_seen,
+                    };
+                    let (is_same_target, is_same_content) =
+                        (is_same_target(content, own), is_same_content(content, own));
+                    (first, known.raw_hash, is_same_target, is_same_content)
+                })?;
+            // The raw bytes are hashed only if the content hashes do not decide.
+            let is_duplicate = is_same_target && (is_same_content || raw_hash == keyed.raw_hash());
+            is_duplicate.then_some(first)
         })
     }
 }
 
 /// Whether a duplicate is known to be for the same target, if it names one. If this is false, the store decides.
-fn is_same_target(first: Hashes<'_>, again: Hashes<'_>) -> bool {
-    again
-        .1
-        .is_none_or(|target| !is_target(target) || first.1 == Some(target))
+fn is_same_target(first: Option<&ContentHash>, again: Option<&ContentHash>) -> bool {
+    again.is_none_or(|target| !is_target(target) || first == Some(target))
+}
+
+/// Whether both bodies were hashed by the same rule, and the rest is the same without the fields that the rule excludes.
+fn is_same_content(first: Option<&ContentHash>, again: Option<&ContentHash>) -> bool {
+    again.is_some_and(|content| !is_target(content) && first == Some(content))
 }
 
 /// Whether two bodies are the same event. If the preset excludes fields and the first was hashed by the same rule, the
 /// content hashes decide; otherwise the raw bytes do.
 pub(super) fn is_same(first: Hashes<'_>, again: Hashes<'_>) -> bool {
-    let is_same_content = |content| !is_target(content) && first.1 == Some(content);
-    first.0 == again.0 || again.1.is_some_and(is_same_content)
+    first.0 == again.0 || is_same_content(first.1, again.1)
 }

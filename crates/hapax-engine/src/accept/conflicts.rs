@@ -98,7 +98,7 @@ impl Inner {
                     Decision::Known(answer) => answer,
                     Decision::OnceKept(came, answer) => {
                         kept.next().unwrap_or_else(|| Err(unanswered()))?;
-                        self.announce(&came, &answer);
+                        self.announce(&came.arrival(), &answer);
                         Ok(answer)
                     }
                     Decision::OnceClaimed => claimed.next().unwrap_or_else(|| Err(unanswered())),
@@ -125,18 +125,16 @@ impl Inner {
                 return Decision::Known(Err(refusal(&error).into()));
             }
         }
-        let came = Came::of(&event);
         let first = (entry.raw_hash, entry.content_hash.as_ref());
         if is_same(first, (event.raw_hash, own)) {
-            let answer = self.duplicate(event, &entry);
-            self.announce(&came, &answer);
-            return Decision::Known(Ok(answer));
+            return Decision::Known(Ok(self.duplicate(event, &entry)));
         }
         // A body that another rule hashed, before an upgrade, may be this very event: do not accept it again.
         if source.route.on_conflict == OnConflict::Accept && rule_of(first.1) == rule_of(own) {
             pending.conflicts.push(self.prepare_conflict(source, event));
             return Decision::OnceClaimed;
         }
+        let came = Came::of(&event);
         pending.other_bodies.push(ConflictingBody {
             key: event.key,
             first: entry.id,
@@ -171,10 +169,7 @@ impl Inner {
                 // The id contains the content hash, so an event with this id is the same event.
                 Some(Settled::Contested(contested)) => {
                     let Contested { event, entry, .. } = *contested;
-                    let came = Came::of(&event);
-                    let answer = self.duplicate(event, &entry);
-                    self.announce(&came, &answer);
-                    Ok(answer)
+                    Ok(self.duplicate(event, &entry))
                 }
                 Some(Settled::OtherTarget) => Err(Untaken::OtherTarget),
                 None => Err(unanswered()),

@@ -69,8 +69,8 @@ impl Engine {
         let runtime = runtime.ok_or_else(|| Refusal::Rejected {
             message: format!("`{to}` is not a configured destination"),
         })?;
-        let keyed = source.keyed(incoming);
-        let mut answers = inner.answer_from_cache(std::slice::from_ref(&keyed), now);
+        let mut keyed = source.keyed(incoming);
+        let mut answers = inner.answer_from_cache(std::slice::from_mut(&mut keyed), now);
         if answers.is_none() {
             let event = inner.prepare_for(source, keyed, runtime, order_key, now);
             drop(plan);

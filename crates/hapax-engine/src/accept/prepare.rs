@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hapax_core::delivery::FirstLease;
 use hapax_core::store::IndexedValue;
-use hapax_core::{BodyHash, Identity, Lane, NewDelivery, NewEvent, is_set_aside};
+use hapax_core::{Identity, Lane, NewDelivery, NewEvent, is_set_aside};
 
 use crate::destination_runtime::{DestinationRuntime, Reserved};
 use crate::engine::Inner;
@@ -79,12 +79,12 @@ impl Inner {
     }
 
     fn prepared(&self, source: &Arc<Source>, keyed: Keyed, planned: Vec<Planned>) -> Prepared {
+        let raw_hash = keyed.raw_hash();
         let Keyed {
             incoming,
             identity,
             key,
-            raw_hash,
-            aliases: _,
+            ..
         } = keyed;
         let (deliveries, permits) = planned.into_iter().unzip();
         let indexed = IndexedValue::of_body(&incoming.body, &source.route.indexed);
@@ -151,14 +151,9 @@ impl Source {
             scope: self.route.scope.clone(),
             event_id,
         };
-        let raw_hash = BodyHash::of(&incoming.body);
-        Keyed {
-            key: identity.key(),
-            raw_hash,
-            aliases: self.aliases(&incoming, &identity, &raw_hash),
-            identity,
-            incoming,
-        }
+        let mut keyed = Keyed::new(incoming, identity);
+        keyed.aliases = self.aliases(&keyed);
+        keyed
     }
 
     /// Its destinations may have due deliveries.

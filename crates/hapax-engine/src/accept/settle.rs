@@ -11,12 +11,21 @@ use super::cached::is_same;
 use super::directed::{Target, compare_targets};
 use crate::destination_runtime::Reserved;
 use crate::engine::Inner;
-use crate::incoming::Accepted;
+use crate::incoming::{Accepted, IncomingEvent};
 use crate::observe::{Notice, Observation};
 use crate::plan::Source;
-use crate::requests::{Keyed, Prepared};
+use crate::requests::Prepared;
 
 /// The details of an arrival that are reported, whatever the result.
+pub(super) struct Arrival<'a> {
+    source: &'a SourceName,
+    event_type: Option<&'a str>,
+    received_at: Timestamp,
+    raw_hash: Option<BodyHash>,
+    headers: &'a Headers,
+}
+
+/// The same details of an event that is gone before its result is known.
 pub(super) struct Came {
     source: SourceName,
     event_type: Option<String>,
@@ -51,17 +60,37 @@ impl Came {
             headers: event.headers.clone(),
         }
     }
+
+    pub(super) fn arrival(&self) -> Arrival<'_> {
+        Arrival {
+            source: &self.source,
+            event_type: self.event_type.as_deref(),
+            received_at: self.received_at,
+            raw_hash: Some(self.raw_hash),
+            headers: &self.headers,
+        }
+    }
 }
 
-impl From<&Keyed> for Came {
-    fn from(keyed: &Keyed) -> Self {
-        let incoming = &keyed.incoming;
+impl<'a> Arrival<'a> {
+    fn of(event: &'a NewEvent) -> Self {
         Self {
-            source: incoming.source.clone(),
-            event_type: incoming.event_type.clone(),
+            source: &event.source,
+            event_type: event.event_type.as_deref(),
+            received_at: event.received_at,
+            raw_hash: Some(event.raw_hash),
+            headers: &event.headers,
+        }
+    }
+
+    /// A duplicate that the cache has recognised.
+    pub(super) fn of_duplicate(incoming: &'a IncomingEvent) -> Self {
+        Self {
+            source: &incoming.source,
+            event_type: incoming.event_type.as_deref(),
             received_at: incoming.received_at,
-            raw_hash: keyed.raw_hash,
-            headers: incoming.headers.clone(),
+            raw_hash: None,
+            headers: &incoming.headers,
         }
     }
 }
@@ -77,30 +106,25 @@ impl Inner {
     ) -> Vec<Settled> {
         let claimed = events.into_iter().zip(claims);
         claimed
-            .map(|(prepared, claim)| {
-                let came = Came::of(&prepared.event);
-                let settled = match claim {
-                    Claim::New { generation, tokens } => {
-                        Settled::Answered(self.begin(prepared, generation, tokens, asked, epoch))
-                    }
-                    // Our own write, whose answer we missed: the event is new, and its deliveries are in the store.
-                    Claim::Seen(entry) if entry.id == prepared.event.id => {
-                        prepared.source.mark_dirty();
-                        self.dispatch.notify_one();
-                        Settled::Answered(prepared.new_as(entry.id))
-                    }
-                    Claim::Seen(entry) => self.compare(prepared, entry, asked, epoch),
-                };
-                if let Settled::Answered(answer) = &settled {
-                    self.announce(&came, answer);
+            .map(|(prepared, claim)| match claim {
+                Claim::New { generation, tokens } => {
+                    Settled::Answered(self.begin(prepared, generation, tokens, asked, epoch))
                 }
-                settled
+                // Our own write, whose answer we missed: the event is new, and its deliveries are in the store.
+                Claim::Seen(entry) if entry.id == prepared.event.id => {
+                    prepared.source.mark_dirty();
+                    self.dispatch.notify_one();
+                    let answer = prepared.new_as(entry.id);
+                    self.announce(&Arrival::of(&prepared.event), &answer);
+                    Settled::Answered(answer)
+                }
+                Claim::Seen(entry) => self.compare(prepared, entry, asked, epoch),
             })
             .collect()
     }
 
-    /// A new event is durable: remember it, start the deliveries that are already leased, and wake the dispatcher for
-    /// the rest.
+    /// A new event is durable: remember and announce it, start the deliveries that are already leased, and wake the
+    /// dispatcher for the rest.
     fn begin(
         self: &Arc<Self>,
         prepared: Prepared,
@@ -112,7 +136,7 @@ impl Inner {
         let id = prepared.event.id;
         let answer = prepared.new_as(id);
         let Prepared {
-            event,
+            mut event,
             source,
             permits,
         } = prepared;
@@ -125,10 +149,11 @@ impl Inner {
             first_seen: event.received_at,
             expires_at: event.ledger_until,
             raw_hash: event.raw_hash,
-            content_hash: event.content_hash.clone(),
+            content_hash: event.content_hash.take(),
         };
-        self.seen.put(event.key, &entry, asked, epoch);
-        let deliveries = event.deliveries.clone();
+        self.seen.put(event.key, entry, asked, epoch);
+        self.announce(&Arrival::of(&event), &answer);
+        let deliveries = std::mem::take(&mut event.deliveries);
         let stored = if deliveries.is_empty() {
             None
         } else {
@@ -168,13 +193,14 @@ impl Inner {
     fn compare(&self, prepared: Prepared, entry: LedgerEntry, asked: Duration, epoch: u64) -> Settled {
         // Dropping the rest of `prepared` returns its permits.
         let Prepared { event, source, .. } = prepared;
-        let first = (entry.raw_hash, entry.content_hash.as_ref());
+        let (key, first) = (event.key, (entry.raw_hash, entry.content_hash.as_ref()));
         let own = event.content_hash.as_ref();
         match compare_targets(&entry, own) {
             Target::Other => Settled::OtherTarget,
             Target::Same if is_same(first, (event.raw_hash, own)) => {
-                self.seen.put(event.key, &entry, asked, epoch);
-                Settled::Answered(self.duplicate(event, &entry))
+                let answer = self.duplicate(event, &entry);
+                self.seen.put(key, entry, asked, epoch);
+                Settled::Answered(answer)
             }
             Target::Same | Target::Unknown => {
                 Settled::Contested(Box::new(Contested { event, entry, source }))
@@ -182,35 +208,38 @@ impl Inner {
         }
     }
 
-    pub(super) fn duplicate(&self, event: NewEvent, entry: &LedgerEntry) -> Accepted {
+    /// Counts and announces a duplicate.
+    pub(super) fn duplicate(&self, mut event: NewEvent, entry: &LedgerEntry) -> Accepted {
         let first_seen = entry.first_seen;
         self.gather.duplicate(event.key, first_seen, event.received_at);
-        Accepted::Duplicate {
+        let answer = Accepted::Duplicate {
             id: entry.id,
-            event_id: event.identity.event_id,
+            event_id: std::mem::take(&mut event.identity.event_id),
             first_seen,
-        }
+        };
+        self.announce(&Arrival::of(&event), &answer);
+        answer
     }
 
-    pub(super) fn announce(&self, came: &Came, answer: &Accepted) {
+    pub(super) fn announce(&self, arrival: &Arrival<'_>, answer: &Accepted) {
         let age = match answer {
-            Accepted::Duplicate { first_seen, .. } => came.received_at.since(*first_seen),
+            Accepted::Duplicate { first_seen, .. } => arrival.received_at.since(*first_seen),
             Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => Duration::ZERO,
         };
         self.observe(&Observation::Arrived {
-            source: &came.source,
+            source: arrival.source,
             accepted: answer,
             age,
-            raw_hash: came.raw_hash,
-            headers: &came.headers,
+            raw_hash: arrival.raw_hash,
+            headers: arrival.headers,
         });
         if self.tail.receiver_count() > 0 {
             let notice = Notice {
                 id: answer.id(),
-                source: came.source.clone(),
+                source: arrival.source.clone(),
                 event_id: answer.event_id().to_owned(),
-                event_type: came.event_type.clone(),
-                received_at: came.received_at,
+                event_type: arrival.event_type.map(str::to_owned),
+                received_at: arrival.received_at,
                 status: answer.status(),
             };
             // It is not an error if no one is listening.

@@ -37,7 +37,7 @@ fn full() -> Metrics {
         source: &source,
         accepted: &duplicate,
         age,
-        raw_hash: BodyHash::of(b"{}"),
+        raw_hash: Some(BodyHash::of(b"{}")),
         headers: &Headers::default(),
     });
     let attempted = Attempted {

@@ -61,6 +61,11 @@ impl Tracer {
 }
 
 impl Journey {
+    /// Whether anything of it is recorded.
+    pub const fn is_recorded(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Its events are durable. The journey joins the first event's trace. Further events without a parent have separate
     /// traces, with a link to the journey.
     pub fn accepted(&mut self, source: &SourceName, accepted: &[Accepted], start: Timestamp, took: Duration) {

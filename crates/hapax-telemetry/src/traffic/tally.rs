@@ -35,7 +35,12 @@ impl Tally {
 
     /// Counts an occurrence at the current time.
     pub fn count(&self, counted: impl FnOnce(&mut Traffic)) {
-        let minute = TimeRange::Hour.slot_of(self.clock.now());
+        self.count_at(self.clock.now(), counted);
+    }
+
+    /// The same for a caller that has just read the clock.
+    pub(crate) fn count_at(&self, at: Timestamp, counted: impl FnOnce(&mut Traffic)) {
+        let minute = TimeRange::Hour.slot_of(at);
         let mut minutes = self.minutes.lock();
         if minutes.now != minute {
             minutes.turn(minute);
