@@ -179,7 +179,7 @@ impl From<HttpResponse> for HandledRequest {
 impl Inner {
     async fn handle(&self, request: Request<RequestBody>) -> HttpResponse {
         let started = self.clock.elapsed();
-        let peer = Peer::of(request.extensions());
+        let peer = request.body().peer();
         let source = match self.find(request.uri().path()) {
             Ok(source) => source,
             Err(problem) => {

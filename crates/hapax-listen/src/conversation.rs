@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::{self, Activity};
 use super::census::{CountedConnection, Full};
-use super::peer::{Encrypted, Peer};
+use super::peer::{Origin, Peer};
 use super::request_body::RequestBody;
 use super::stream::Stream;
 use super::watched::Watched;
@@ -52,15 +52,12 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
             .front
             .proxies
             .client(client.address, request.headers());
-        request.extensions_mut().insert(peer);
-        if is_encrypted {
-            request.extensions_mut().insert(Encrypted);
-        }
         if is_http2 {
             http2::as_http1(&mut request);
         }
         let lingering = is_http2.then(|| Arc::clone(lingering));
-        let request = request.map(|body| RequestBody::new(body, &activity, lingering));
+        let origin = Origin { peer, is_encrypted };
+        let request = request.map(|body| RequestBody::new(body, origin, &activity, lingering));
         let (place, answer) = match client.admit(peer, is_http2) {
             Ok(place) => (place, Ok(service.call(request))),
             Err(full) => (None, Err(full)),

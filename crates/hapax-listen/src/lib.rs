@@ -18,6 +18,7 @@ mod stream;
 mod tls;
 mod trusted_proxies;
 mod watched;
+mod with_peer;
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -46,6 +47,7 @@ pub use request_body::RequestBody;
 use stream::Stream;
 pub use tls::{Refreshed, Tls, TlsError};
 pub use trusted_proxies::TrustedProxies;
+pub use with_peer::WithPeer;
 
 /// Connections that the kernel may complete before we accept them; Linux allows `net.core.somaxconn`, by default as many.
 /// The standard library's 128 are too few: of a burst of clients, the others wait for a second and try again.
@@ -129,8 +131,8 @@ impl<B> HttpBody for B where
 {
 }
 
-/// Serves until `stop` is cancelled, then drains. Returns once every connection has ended. Every request carries its
-/// [`Peer`].
+/// Serves until `stop` is cancelled, then drains. Returns once every connection has ended. The body of every request
+/// knows its [`Peer`].
 pub async fn serve<B: HttpBody>(
     listener: TcpListener,
     limits: Limits,
@@ -253,16 +255,20 @@ async fn speak<B: HttpBody>(
         ..
     } = &*client.shared;
     let (mut stream, retired) = match &front.tls {
-        None => (Stream::Plain(socket), CancellationToken::new()),
+        None => (Stream::Plain(socket), None),
         Some(_) if first_byte != [tls::FIRST_BYTE] => {
             return refuse::refuse_plain(socket, lingering).await;
         }
         Some(tls) => match Box::pin(tls.accept(socket, first_tick)).await {
-            Some((stream, retired)) => (Stream::Tls(stream), retired),
+            Some((stream, retired)) => (Stream::Tls(stream), Some(retired)),
             None => return,
         },
     };
     let ending = async {
+        let Some(retired) = &retired else {
+            let _ = (&mut draining).await;
+            return;
+        };
         tokio::select! {
             _ = &mut draining => {}
             () = retired.cancelled() => {}

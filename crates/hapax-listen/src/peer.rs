@@ -1,25 +1,24 @@
 //! What a request carries about the other end of its connection.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
-use http::Extensions;
-
-/// The address that a request came from: the client's, or that of the last proxy before us. Requests carry it as an
-/// extension.
+/// The address that a request came from: the client's, or that of the last proxy before us. The body of every request
+/// knows it; behind [`WithPeer`](super::WithPeer), it is also an extension of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
 
-/// An extension of requests that arrived over TLS.
+/// An extension of requests that arrived over TLS, behind [`WithPeer`](super::WithPeer).
 #[derive(Clone, Copy, Debug)]
 pub struct Encrypted;
 
-impl Peer {
-    /// The peer of the request with these extensions. Requests without one all share the same peer.
-    pub fn of(extensions: &Extensions) -> Self {
-        let unknown = Self(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        extensions.get::<Self>().copied().unwrap_or(unknown)
-    }
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) peer: Peer,
+    pub(super) is_encrypted: bool,
+}
 
+impl Peer {
     /// The network that limits apply to: a client with one IPv6 address usually has the whole /64.
     #[must_use]
     pub fn network(self) -> IpAddr {

@@ -10,10 +10,12 @@ use hyper::body::Incoming;
 
 use super::activity::Activity;
 use super::linger::Lingering;
+use super::peer::{Origin, Peer};
 
 /// The body as the service receives it.
 #[derive(Debug)]
 pub struct RequestBody {
+    origin: Origin,
     /// `Some` until it is dropped.
     incoming: Option<Incoming>,
     /// Whether the end was read, which is the only way to know for a body without a length.
@@ -24,13 +26,28 @@ pub struct RequestBody {
 }
 
 impl RequestBody {
-    pub(super) fn new(incoming: Incoming, activity: &Activity, lingering: Option<Arc<Lingering>>) -> Self {
+    pub(super) fn new(
+        incoming: Incoming,
+        origin: Origin,
+        activity: &Activity,
+        lingering: Option<Arc<Lingering>>,
+    ) -> Self {
         Self {
+            origin,
             incoming: Some(incoming),
             has_ended: false,
             activity: activity.clone(),
             lingering,
         }
+    }
+
+    /// The peer that sent the request.
+    pub const fn peer(&self) -> Peer {
+        self.origin.peer
+    }
+
+    pub(super) const fn origin(&self) -> Origin {
+        self.origin
     }
 }
 

@@ -205,8 +205,8 @@ impl Server {
             drain: ADMIN_DRAIN,
             ..listen::Limits::default()
         };
-        let admin_service =
-            TowerToHyperService::new(admin::router(state.clone(), hapax_dashboard::router(&state)));
+        let router = admin::router(state.clone(), hapax_dashboard::router(&state));
+        let admin_service = listen::WithPeer(TowerToHyperService::new(router));
         let admin_listener = Listener::start(admin_socket, |socket, stop| {
             let front = fronts.admin.clone();
             tokio::spawn(listen::serve(socket, admin_limits, front, admin_service, stop))

@@ -75,11 +75,7 @@ impl<'a> Content<'a> {
             // If a value could contain the separator that follows it, or the beginning of it, the boundary between the
             // two parts could be moved, and one signature would be valid for two requests.
             let value = self.chosen_by_sender(part).unwrap_or_default();
-            let joined = [value, separator.as_bytes()].concat();
-            let first = joined
-                .windows(separator.len())
-                .position(|window| window == separator.as_bytes());
-            if first != Some(value.len()) {
+            if contains_start_of(value, separator.as_bytes()) {
                 return Err(ContentFault::Problem(SignatureProblem::Ambiguous));
             }
         }
@@ -123,9 +119,52 @@ impl ContentFault {
     }
 }
 
+/// Whether a value contains the separator that follows it, or ends with the beginning of it.
+fn contains_start_of(value: &[u8], separator: &[u8]) -> bool {
+    (0..value.len()).any(|at| {
+        let rest = &value[at..];
+        let length = rest.len().min(separator.len());
+        // Behind the end of the value comes the separator itself.
+        rest[..length] == separator[..length] && separator.starts_with(&separator[length..])
+    })
+}
+
 /// The content in one piece, for algorithms that cannot process it part by part.
 pub(super) fn concatenate(content: &Content<'_>) -> Vec<u8> {
     let mut joined = Vec::with_capacity(content.body.len() + 128);
     content.for_each(|part| joined.extend_from_slice(part));
     joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every text of up to this many of the letters `a` and `b`.
+    fn texts(length_max: usize) -> Vec<Vec<u8>> {
+        let mut all = vec![Vec::new()];
+        let mut last = all.clone();
+        for _ in 0..length_max {
+            let longer = |text: &Vec<u8>| [b'a', b'b'].map(|letter| [&text[..], &[letter]].concat());
+            last = last.iter().flat_map(longer).collect();
+            all.extend(last.clone());
+        }
+        all
+    }
+
+    #[test]
+    fn a_border_is_clear_if_the_separator_begins_nowhere_before_it() {
+        for separator in texts(3).iter().filter(|separator| !separator.is_empty()) {
+            for value in texts(5) {
+                let joined = [&value[..], &separator[..]].concat();
+                let mut windows = joined.windows(separator.len());
+                let first = windows.position(|window| window == &separator[..]);
+                assert_eq!(
+                    contains_start_of(&value, separator),
+                    first != Some(value.len()),
+                    "{value:?} before {separator:?}"
+                );
+            }
+        }
+    }
 }
