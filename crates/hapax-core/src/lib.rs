@@ -11,6 +11,7 @@ pub mod clock;
 pub mod delivery;
 pub mod event;
 pub mod event_id;
+pub mod fingerprint;
 pub mod hash;
 pub mod headers;
 pub mod identity;
@@ -30,6 +31,7 @@ pub use delivery::{
 };
 pub use event::{EventStatus, NewEvent, StoredEvent};
 pub use event_id::{EventId, EventIds};
+pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use hash::{BodyHash, ContentHash};
 pub use headers::{ERASED, Headers};
 pub use identity::{

@@ -12,20 +12,25 @@ mod directed;
 mod next_batch;
 mod prepare;
 mod queue;
+mod recall;
 mod refuse;
 mod settle;
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use hapax_core::{Fingerprinter, SourceName};
 use tokio::sync::oneshot;
 
 pub use directed::{ADDRESS_HEADER, DirectedEvent};
+pub use recall::Recalled;
 use refuse::RETRY_AFTER;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Inner};
 use crate::incoming::{Accepted, IncomingEvent, Refusal, Untaken};
+use crate::plan::{Plan, Source};
 use crate::requests::{Aliased, Keyed, Prepared, Waiting};
 
 impl Engine {
@@ -34,7 +39,7 @@ impl Engine {
     /// # Errors
     /// A [`Refusal`]: nothing is promised, and the provider must retry.
     pub async fn accept(&self, arrivals: Vec<IncomingEvent>) -> Result<Vec<Accepted>, Refusal> {
-        match self.begin_accept(arrivals)? {
+        match self.begin_accept(arrivals, None)? {
             Accepting::Answered(answers) => Ok(answers),
             Accepting::Waiting(answer) => answer.await,
         }
@@ -42,29 +47,26 @@ impl Engine {
 
     /// Begins to accept the events of one request. Known duplicates are answered immediately.
     ///
+    /// `fingerprints` is given if nothing but the body of the only event says which event it is: then its body is
+    /// remembered if it is a known duplicate, for [`Engine::recall`].
+    ///
     /// # Errors
     /// A [`Refusal`]: nothing is promised, and the provider must retry.
-    pub fn begin_accept(&self, arrivals: Vec<IncomingEvent>) -> Result<Accepting, Refusal> {
+    pub fn begin_accept(
+        &self,
+        arrivals: Vec<IncomingEvent>,
+        fingerprints: Option<&Fingerprinter>,
+    ) -> Result<Accepting, Refusal> {
         let inner = &self.0;
-        if inner.is_stopping() {
-            return Err(Refusal::ShuttingDown {
-                retry_after: RETRY_AFTER,
-            });
-        }
         let now = inner.elapsed();
         let plan = inner.plan.load();
         let first = arrivals.first().ok_or(Refusal::UnknownSource)?;
-        let source = plan.sources.get(&first.source).ok_or(Refusal::UnknownSource)?;
-        if let Some(bucket) = &source.bucket {
-            bucket
-                .take(1, now)
-                .map_err(|retry_after| Refusal::RateLimited { retry_after })?;
-        }
+        let source = inner.admit(&plan, &first.source, now)?;
         let mut arrivals: Vec<Keyed> = arrivals
             .into_iter()
             .map(|incoming| source.keyed(incoming))
             .collect();
-        if let Some(answers) = inner.answer_from_cache(&mut arrivals, now) {
+        if let Some(answers) = inner.answer_from_cache(&mut arrivals, fingerprints, now) {
             return Ok(Accepting::Answered(answers));
         }
         let (answer, answered) = oneshot::channel();
@@ -89,6 +91,29 @@ impl Engine {
         let (answer, answered) = oneshot::channel();
         self.0.queue(Waiting { events, answer });
         answered.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+impl Inner {
+    /// The source of a request, if the engine and the source's rate admit one more.
+    fn admit<'p>(
+        &self,
+        plan: &'p Plan,
+        source: &SourceName,
+        now: Duration,
+    ) -> Result<&'p Arc<Source>, Refusal> {
+        if self.is_stopping() {
+            return Err(Refusal::ShuttingDown {
+                retry_after: RETRY_AFTER,
+            });
+        }
+        let source = plan.sources.get(source).ok_or(Refusal::UnknownSource)?;
+        if let Some(bucket) = &source.bucket {
+            bucket
+                .take(1, now)
+                .map_err(|retry_after| Refusal::RateLimited { retry_after })?;
+        }
+        Ok(source)
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::finished::Finished;
 use crate::gather::Gather;
 use crate::held_leases::HeldLeases;
+use crate::known_bodies::KnownBodies;
 use crate::observe::{Notice, Observation, Observer};
 use crate::owners::Owners;
 use crate::pauses::Pauses;
@@ -56,7 +57,7 @@ pub struct Limits {
     pub accept_in_flight: usize,
     /// Requests with a conflict that may wait for its body to be stored; further ones are refused with `Overloaded`.
     pub conflict_queue: usize,
-    /// Entries in the seen-cache.
+    /// Entries in the seen-cache, and bodies of duplicates that are recognised.
     pub seen_entries: usize,
     /// How long the seen-cache answers in place of the store. `forget` waits this long.
     pub seen_for: Duration,
@@ -127,6 +128,7 @@ pub(crate) struct Inner {
     /// Since when each field of each source is indexed.
     pub(crate) indexes: ArcSwap<HashMap<(SourceName, String), Timestamp>>,
     pub(crate) seen: Seen,
+    pub(crate) bodies: KnownBodies,
     pub(crate) gather: Gather,
     pub(crate) held_leases: HeldLeases,
     pub(crate) watchers: Watchers,

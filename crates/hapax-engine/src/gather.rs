@@ -11,7 +11,7 @@ use hapax_core::store::{BodyNote, DuplicateNote, GAPS_MAX};
 use hapax_core::{Key, Timestamp};
 use parking_lot::Mutex;
 
-use crate::seen::KeyHasher;
+use crate::generations::KeyHasher;
 
 /// Ids whose duplicates are counted between flushes.
 const KEYS_MAX: usize = 65_536;

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::engine::{Engine, Inner, Limits, Parts};
 use crate::gather::Gather;
 use crate::held_leases::HeldLeases;
+use crate::known_bodies::KnownBodies;
 use crate::owners::Owners;
 use crate::pauses::Pauses;
 use crate::plan::Plan;
@@ -57,6 +58,7 @@ impl Engine {
             pauses,
             indexes: ArcSwap::default(),
             seen: Seen::new(limits.seen_entries, limits.seen_for),
+            bodies: KnownBodies::new(limits.seen_entries),
             gather: Gather::default(),
             held_leases: HeldLeases::default(),
             watchers: Watchers::default(),

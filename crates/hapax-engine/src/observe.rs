@@ -26,7 +26,7 @@ pub enum Observation<'a> {
         age: Duration,
         /// SHA-256 of its raw bytes; none for a duplicate that was recognised without it.
         raw_hash: Option<BodyHash>,
-        /// Its headers, as they arrived.
+        /// Its headers, as they arrived; only `traceparent`, if it was recognised by its body alone.
         headers: &'a Headers,
     },
     StoreWrite {

@@ -34,9 +34,7 @@ impl Keyed {
 
     /// SHA-256 of the raw bytes.
     pub(crate) fn raw_hash(&self) -> BodyHash {
-        *self
-            .raw_hash
-            .get_or_init(|| BodyHash::of(&self.incoming.body))
+        *self.raw_hash.get_or_init(|| BodyHash::of(&self.incoming.body))
     }
 
     pub(crate) fn hashes(&self) -> Hashes<'_> {

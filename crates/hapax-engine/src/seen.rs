@@ -4,8 +4,6 @@
 //! *before* the store was asked, so that `forget` can wait it out. All entries are dropped when the store's connection
 //! is re-established: after a failover, committed rows may be gone.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,31 +11,18 @@ use hapax_core::store::LedgerEntry;
 use hapax_core::{BodyHash, ContentHash, EventId, Key, Timestamp};
 use parking_lot::Mutex;
 
+use crate::generations::Generations;
+
 const SHARDS: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct Seen {
     shards: Vec<Mutex<Shard>>,
-    entries_max: usize,
     lifetime: Duration,
     epoch: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct Shard {
-    young: Entries,
-    old: Entries,
-}
-
-impl Shard {
-    /// Forgets the old entries. Their table is used again: as it is, it has room for as many as it ever had.
-    fn turn(&mut self) {
-        self.old.clear();
-        std::mem::swap(&mut self.young, &mut self.old);
-    }
-}
-
-type Entries = HashMap<Key, Entry, BuildHasherDefault<KeyHasher>>;
+type Shard = Generations<Key, Entry>;
 
 /// What a duplicate is compared with. There are hundreds of thousands, so nothing else of the ledger entry is stored.
 #[derive(Debug)]
@@ -60,12 +45,9 @@ struct Entry {
 
 impl Seen {
     pub(crate) fn new(entries_max: usize, lifetime: Duration) -> Self {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        // Two generations in each shard share the limit. A table is at most seven eighths full; one more entry would
-        // double it.
+        let shard = || Mutex::new(Shard::new(entries_max / SHARDS));
         Self {
-            shards,
-            entries_max: (entries_max / SHARDS / 2 * 7 / 8).max(1),
+            shards: (0..SHARDS).map(|_| shard()).collect(),
             lifetime,
             epoch: AtomicU64::new(0),
         }
@@ -89,7 +71,7 @@ impl Seen {
             return None;
         }
         let shard = self.shard(key).lock();
-        let entry = shard.young.get(&key).or_else(|| shard.old.get(&key))?;
+        let entry = shard.get(&key)?;
         (entry.until > now).then(|| read(&entry.known))
     }
 
@@ -107,22 +89,16 @@ impl Seen {
             },
             until: asked + self.lifetime,
         };
-        let mut shard = self.shard(key).lock();
-        if shard.young.len() >= self.entries_max {
-            shard.turn();
-        }
-        shard.young.insert(key, entry);
+        self.shard(key).lock().put(key, entry);
     }
 
     pub(crate) fn forget(&self, key: Key) {
-        let mut shard = self.shard(key).lock();
-        shard.young.remove(&key);
-        shard.old.remove(&key);
+        self.shard(key).lock().remove(&key);
     }
 
     fn restart(&self, epoch: u64) {
         for shard in &self.shards {
-            *shard.lock() = Shard::default();
+            shard.lock().clear();
         }
         self.epoch.store(epoch, Ordering::Release);
     }
@@ -130,26 +106,6 @@ impl Seen {
     fn shard(&self, key: Key) -> &Mutex<Shard> {
         &self.shards[usize::from(key.as_bytes()[0]) % SHARDS]
     }
-}
-
-/// Ledger keys are SHA-256 already: any eight of their bytes are a good hash.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        // `Key` hashes its length (ignored) and its sixteen bytes. The second half is used because the first byte of
-        // the first half already selected the shard.
-        if let Some(half) = bytes.last_chunk::<8>() {
-            self.0 ^= u64::from_le_bytes(*half);
-        }
-    }
-
-    fn write_usize(&mut self, _: usize) {}
 }
 
 #[cfg(test)]
@@ -212,14 +168,7 @@ mod tests {
         for number in 0..10_000 {
             seen.put(key(number), ledger(key(number)), SECOND, 0);
         }
-        let held: usize = seen
-            .shards
-            .iter()
-            .map(|shard| {
-                let shard = shard.lock();
-                shard.young.len() + shard.old.len()
-            })
-            .sum();
+        let held: usize = seen.shards.iter().map(|shard| shard.lock().len()).sum();
         assert!(held <= 64, "{held} entries");
     }
 }

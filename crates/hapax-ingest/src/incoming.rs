@@ -5,6 +5,7 @@ use std::iter;
 use bytes::Bytes;
 use hapax_core::{BodyHash, ContentHash, ERASED, EventId, GENERATED, Headers, Identity, Timestamp};
 use hapax_engine::IncomingEvent;
+use hapax_telemetry::traces::context;
 use hapax_verify::{Envelope, EventBody, Identification, Verifier};
 use http::Method;
 use http::request::Parts;
@@ -87,6 +88,14 @@ pub(super) fn content(verifier: &Verifier, head: &Parts, body: Bytes) -> (Header
         Headers::pack(headers.chain([form])),
         Bytes::copy_from_slice(query.as_bytes()),
     )
+}
+
+/// Of the headers, only the one that names the provider's trace.
+pub(super) fn trace_headers(head: &Parts) -> Headers {
+    match head.headers.get(context::TRACEPARENT) {
+        Some(value) => Headers::pack([(context::TRACEPARENT, value.as_bytes())]),
+        None => Headers::default(),
+    }
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventId, EventIds, Random, Timestamp};
+use hapax_core::{Clock, EventId, EventIds, Fingerprinter, Random, Timestamp};
 use hapax_engine::{Accepted, Accepting, Engine, IncomingEvent, Processed};
 use hapax_verify::Verification;
 use http::request::Parts as Head;
@@ -50,6 +50,7 @@ use hapax_listen::{Peer, RequestBody};
 use keys::KeyFetcher;
 use refusal_rate::RefusalRate;
 pub use source::{AckStatus, PublicUrl, Source, Sources};
+use verify::{BodySays, Verified};
 
 /// The path before a source's name.
 const PREFIX: &str = "/in/";
@@ -149,18 +150,8 @@ impl Ingest {
 struct VerifiedRequest {
     head: Head,
     body: Bytes,
-    verification: Verification,
+    verified: Verified,
     deadline: Deadline,
-}
-
-impl VerifiedRequest {
-    /// Whether the request is authenticated. A handshake may come from anyone.
-    const fn is_proven(&self) -> bool {
-        match self.verification {
-            Verification::Events(_) | Verification::Confirmation(_) => true,
-            Verification::Handshake(_) | Verification::Registration(_) | Verification::NeedsKey(_) => false,
-        }
-    }
 }
 
 /// A request with a successful response.
@@ -236,7 +227,7 @@ impl Inner {
     /// How long to delay the response to a request that is not authenticated.
     fn held_back(&self, verified: &Result<VerifiedRequest, Problem>, peer: Peer, share: &Share) -> Duration {
         let is_strange = match verified {
-            Ok(verified) => !verified.is_proven(),
+            Ok(request) => !request.verified.is_proven(),
             // A genuine but unusable request is 400, and so is a client that disconnected.
             Err(problem) => problem.status() != StatusCode::BAD_REQUEST,
         };
@@ -288,11 +279,11 @@ impl Inner {
         let body = reading.read(incoming, share).await.map_err(refused)?;
         // From here on, the provider waits for us.
         let deadline = Deadline::of(source);
-        let verification = self.verify(source, &head, &body, received_at, deadline).await?;
+        let verified = self.verify(source, &head, &body, received_at, deadline).await?;
         Ok(VerifiedRequest {
             head,
             body,
-            verification,
+            verified,
             deadline,
         })
     }
@@ -302,20 +293,35 @@ impl Inner {
     async fn take(
         &self,
         source: &Source,
-        verified: VerifiedRequest,
+        request: VerifiedRequest,
         received_at: Timestamp,
         mut share: Share,
         journey: &mut Journey,
     ) -> Result<HandledRequest, Problem> {
-        if verified.is_proven() {
-            share.prove().map_err(|_| refused::no_room())?;
-        }
         let VerifiedRequest {
             head,
             body,
-            verification,
+            verified,
             deadline,
-        } = verified;
+        } = request;
+        if verified.is_proven() {
+            share.prove().map_err(|_| refused::no_room())?;
+        }
+        let (verification, body_says) = match verified {
+            Verified::Read(verification, body_says) => (verification, body_says),
+            Verified::Known(recalled) => {
+                drop(share);
+                let headers = incoming::trace_headers(&head);
+                let began = self.begin(journey);
+                let accepted = self
+                    .engine
+                    .accept_recalled(recalled, &source.name, received_at, &headers)
+                    .map_err(|refusal| refused::refusal(&refusal))?;
+                let answer = answer::one(&accepted, source.ack_status);
+                self.trace_accept(source, std::slice::from_ref(&accepted), began, journey);
+                return self.handled(source, &[accepted], answer, deadline).await;
+            }
+        };
         let envelopes = match verification {
             Verification::Events(envelopes) => envelopes,
             Verification::Handshake(answer) => return Ok(handshake::response(answer).into()),
@@ -340,19 +346,51 @@ impl Inner {
         let (headers, body) = incoming::content(&source.verifier, &head, body);
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
         let arrivals = self.arrivals(source, envelopes, received_at, headers, body);
-        let began = journey.is_recorded().then(|| (self.clock.now(), self.clock.elapsed()));
-        let accepted = self.accept(arrivals, share, deadline).await?;
-        if let Some((began_at, began)) = began {
-            let took = self.clock.elapsed().saturating_sub(began);
-            journey.accepted(&source.name, &accepted, began_at, took);
-        }
-        if let Ack::Processed { limit } = source.ack {
-            self.until_processed(&accepted, limit, deadline).await?;
-        }
+        let fingerprints = match body_says {
+            BodySays::All => source.fingerprints.as_ref(),
+            BodySays::NotAll => None,
+        };
+        let began = self.begin(journey);
+        let accepted = self.accept(arrivals, fingerprints, share, deadline).await?;
+        self.trace_accept(source, &accepted, began, journey);
         let answer = match accepted.as_slice() {
             [one] if !is_batch => answer::one(one, source.ack_status),
             several => answer::batch(several),
         };
+        self.handled(source, &accepted, answer, deadline).await
+    }
+
+    /// The beginning of an accept, if it is recorded.
+    fn begin(&self, journey: &Journey) -> Option<(Timestamp, Duration)> {
+        journey
+            .is_recorded()
+            .then(|| (self.clock.now(), self.clock.elapsed()))
+    }
+
+    fn trace_accept(
+        &self,
+        source: &Source,
+        accepted: &[Accepted],
+        began: Option<(Timestamp, Duration)>,
+        journey: &mut Journey,
+    ) {
+        if let Some((began_at, began)) = began {
+            let took = self.clock.elapsed().saturating_sub(began);
+            journey.accepted(&source.name, accepted, began_at, took);
+        }
+    }
+
+    /// A request with durable events. If the source says so, it waits for their deliveries.
+    async fn handled(
+        &self,
+        source: &Source,
+        accepted: &[Accepted],
+        answer: HttpResponse,
+        deadline: Deadline,
+    ) -> Result<HandledRequest, Problem> {
+        if let Ack::Processed { limit } = source.ack {
+            self.until_processed(accepted, limit, deadline).await?;
+        }
         Ok(HandledRequest {
             answer: answer::dressed(answer, &source.answer),
             event: accepted.first().map(Accepted::id),
@@ -364,10 +402,11 @@ impl Inner {
     async fn accept(
         &self,
         arrivals: Vec<IncomingEvent>,
+        fingerprints: Option<&Fingerprinter>,
         share: Share,
         deadline: Deadline,
     ) -> Result<Vec<Accepted>, Problem> {
-        let begun = self.engine.begin_accept(arrivals);
+        let begun = self.engine.begin_accept(arrivals, fingerprints);
         let mut answer = match begun.map_err(|refusal| refused::refusal(&refusal))? {
             Accepting::Answered(accepted) => return Ok(accepted),
             Accepting::Waiting(answer) => answer,

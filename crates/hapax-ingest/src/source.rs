@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::{Scope, SourceName, Timestamp};
+use hapax_core::{Fingerprinter, Scope, SourceName, SystemRandom, Timestamp};
 use hapax_verify::{AnswerRule, Verifier};
 use http::{StatusCode, Uri};
 
@@ -48,6 +48,9 @@ pub struct Source {
     /// The networks that requests may come from; `None` allows any.
     pub allow_from: Option<config::AllowFrom>,
     pub meter: Arc<SourceMeter>,
+    /// Recognises the bodies of duplicates; `None` if the operating system has no randomness. The key is new after every
+    /// reload, so nothing that was read by an earlier rule is recognised.
+    pub fingerprints: Option<Fingerprinter>,
 }
 
 impl Source {
@@ -87,6 +90,7 @@ pub struct Sources(HashMap<Box<str>, Arc<Source>>);
 impl Sources {
     /// The sources of a configuration.
     pub fn of(config: &Config, earlier_ids: &EarlierIds, metrics: &Metrics) -> Self {
+        let random = SystemRandom::new();
         let sources = config.sources.values().map(|source| Source {
             name: source.name.clone(),
             scope: source.scope.clone(),
@@ -111,6 +115,7 @@ impl Sources {
             },
             allow_from: source.allow_from.clone(),
             meter: metrics.source(&source.name),
+            fingerprints: Fingerprinter::new(&random).ok(),
         });
         sources.collect()
     }

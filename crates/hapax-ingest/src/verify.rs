@@ -7,7 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax::answer::code_of;
 use hapax_core::Timestamp;
-use hapax_verify::{KeyRequest, Rejection, Verification, Verifier};
+use hapax_engine::Recalled;
+use hapax_verify::{Authentication, KeyRequest, Rejection, Verification, Verifier};
 use http::Method;
 use http::request::Parts;
 use tokio::time::{Instant, timeout_at};
@@ -21,6 +22,33 @@ use hapax_api::problem::Problem;
 const KEYS_MAX: usize = 3;
 /// How long all of them together may take: shorter than these providers wait for us.
 const KEYS_WAIT_MAX: Duration = Duration::from_secs(8);
+
+/// A verified request, read as far as necessary.
+pub(super) enum Verified {
+    Read(Verification, BodySays),
+    /// A duplicate of a known event: its body has arrived before, and nothing but the body says which event it is.
+    Known(Recalled),
+}
+
+/// Whether the body alone says which event a request is.
+#[derive(Clone, Copy)]
+pub(super) enum BodySays {
+    All,
+    NotAll,
+}
+
+impl Verified {
+    /// Whether the request is authenticated. A handshake may come from anyone.
+    pub(super) const fn is_proven(&self) -> bool {
+        match self {
+            Self::Known(_) | Self::Read(Verification::Events(_) | Verification::Confirmation(_), _) => true,
+            Self::Read(
+                Verification::Handshake(_) | Verification::Registration(_) | Verification::NeedsKey(_),
+                _,
+            ) => false,
+        }
+    }
+}
 
 /// Refuses a request that can be neither a delivery nor a handshake before its body is read.
 pub(super) fn check_method(method: &Method) -> Result<(), Problem> {
@@ -54,7 +82,7 @@ impl Inner {
         body: &Bytes,
         received_at: Timestamp,
         deadline: Deadline,
-    ) -> Result<Verification, Problem> {
+    ) -> Result<Verified, Problem> {
         let url = source.url(&head.uri);
         let ask = |verifier: &Verifier| {
             let keys = self.keys.keys_of(&source.name);
@@ -63,38 +91,76 @@ impl Inner {
                 .url(&url)
                 .query(head.uri.query().unwrap_or_default())
                 .keys(&keys);
-            let verification = verifier.verify(&request);
-            if let Ok(Verification::Events(_) | Verification::Confirmation(_)) = &verification {
+            let verified = self.read(source, verifier, &request);
+            if verified.as_ref().is_ok_and(Verified::is_proven) {
                 keys.proved();
             }
-            verification
+            verified
         };
-        let mut verification = ask(&source.verifier());
+        let mut verified = ask(&source.verifier());
         let mut waiting_until = None;
         for _ in 0..KEYS_MAX {
-            let Ok(Verification::NeedsKey(key)) = &verification else {
+            let Ok(Verified::Read(Verification::NeedsKey(key), _)) = &verified else {
                 break;
             };
             let until = *waiting_until.get_or_insert_with(|| Instant::now() + KEYS_WAIT_MAX);
             self.fetch(source, key.clone(), until).await?;
-            verification = ask(&source.verifier());
+            verified = ask(&source.verifier());
         }
-        if is_unproven(&verification)
+        if is_unproven(&verified)
             && let Some(newer) = deadline.keep(self.newer_verifier(source)).await??
         {
-            verification = ask(&newer);
+            verified = ask(&newer);
         }
-        if let Err(rejection) = &verification {
+        if let Err(rejection) = &verified {
             self.explain(rejection, source, head, body, received_at);
         }
-        match verification {
+        match verified {
             // A request that only probes the URL is not a delivery, whatever it contains.
-            Ok(Verification::Events(_)) if !source.verifier.delivers_by(head.method.as_str()) => {
+            Ok(Verified::Read(Verification::Events(_), _))
+                if !source.verifier.delivers_by(head.method.as_str()) =>
+            {
                 Err(refused::method_not_allowed(&head.method))
             }
-            Ok(verification) => Ok(verification),
+            Ok(verified) => Ok(verified),
             Err(rejection) => Err(refusal(source, head, &rejection)),
         }
+    }
+
+    /// Verifies a request, and reads its events unless its body is that of a known duplicate.
+    fn read(
+        &self,
+        source: &Source,
+        verifier: &Verifier,
+        request: &hapax_verify::Request<'_>,
+    ) -> Result<Verified, Rejection> {
+        let Some(authentication) = verifier.authenticate(request) else {
+            let verification = verifier.verify(request)?;
+            return Ok(Verified::Read(verification, BodySays::NotAll));
+        };
+        let genuine = match authentication? {
+            Authentication::Genuine(genuine) => genuine,
+            Authentication::NeedsKey(key) => {
+                return Ok(Verified::Read(Verification::NeedsKey(key), BodySays::NotAll));
+            }
+        };
+        if genuine.has_transmission() {
+            let verification = verifier.identify(request, &genuine)?;
+            return Ok(Verified::Read(verification, BodySays::NotAll));
+        }
+        if let Some(recalled) = self.recall(source, request.body) {
+            return Ok(Verified::Known(recalled));
+        }
+        let verification = verifier.identify(request, &genuine)?;
+        Ok(Verified::Read(verification, BodySays::All))
+    }
+
+    fn recall(&self, source: &Source, body: &[u8]) -> Option<Recalled> {
+        if !self.engine.knows_bodies() {
+            return None;
+        }
+        let fingerprint = source.fingerprints.as_ref()?.of(body)?;
+        self.engine.recall(fingerprint)
     }
 
     async fn fetch(&self, source: &Source, key: KeyRequest, until: Instant) -> Result<(), Problem> {
@@ -157,8 +223,8 @@ fn refusal(source: &Source, head: &Parts, rejection: &Rejection) -> Problem {
     }
 }
 
-fn is_unproven(verification: &Result<Verification, Rejection>) -> bool {
-    verification
+fn is_unproven(verified: &Result<Verified, Rejection>) -> bool {
+    verified
         .as_ref()
         .is_err_and(|rejection| rejection.status() == 401)
 }

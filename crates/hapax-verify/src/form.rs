@@ -21,6 +21,11 @@ impl<'a> Form<'a> {
         }
     }
 
+    /// Whether it is a form in parts, whose boundary is in its content type.
+    pub(crate) fn is_multipart(&self) -> bool {
+        self.boundary.is_some()
+    }
+
     /// The first value with a name. If the name continues with `#` and a JSON pointer, the result is the string or
     /// number at that pointer inside the value.
     pub(crate) fn value(&self, place: &str) -> Option<String> {

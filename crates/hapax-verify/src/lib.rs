@@ -87,4 +87,4 @@ pub use verification::{
     Confirmation, ContentHash, Envelope, EventBody, HandshakeAnswer, Identification, Registration,
     Transmission, Verification,
 };
-pub use verifier::Verifier;
+pub use verifier::{Authentication, Genuine, Verifier};

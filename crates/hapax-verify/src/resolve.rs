@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 
 use crate::form::Form;
 use crate::identity::{
-    ChangingValues, Content, Extracted, Field, IdRule, IdentityRule, Item, KnownItem, Pointer, Pointers,
-    Splitter, UNIDENTIFIED, ValuePath, text,
+    ChangingValues, Content, Extracted, Field, FieldList, IdRule, IdentityRule, Item, KnownItem, Pointer,
+    Pointers, Splitter, UNIDENTIFIED, ValuePath, text,
 };
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
@@ -27,6 +27,7 @@ pub(crate) struct CompiledRule {
     changing: Option<ChangingValues>,
     rule: IdentityRule,
     id_is_signed: bool,
+    reads_only_the_body: bool,
 }
 
 type CompiledField = Vec<CompiledPath>;
@@ -128,6 +129,7 @@ impl CompiledRule {
             None => Vec::new(),
         };
         let id_is_signed = rule.event_id.fields().all(|field| is_signed(field, proof));
+        let reads_only_the_body = rule.split.is_none() && paths_of(&rule).all(is_in_body);
         Ok(CompiledRule {
             ids,
             earlier,
@@ -137,6 +139,7 @@ impl CompiledRule {
             root,
             splitter: rule.split.as_ref().map(Splitter::new).transpose()?,
             id_is_signed,
+            reads_only_the_body,
             rule,
         })
     }
@@ -147,6 +150,12 @@ impl CompiledRule {
 
     pub(crate) fn id_is_signed(&self) -> bool {
         self.id_is_signed
+    }
+
+    /// Whether a request is one event, and its id and type depend on nothing but the body. (The boundary of a multipart
+    /// form is in a header.)
+    pub(crate) fn reads_only_the_body(&self) -> bool {
+        self.reads_only_the_body
     }
 
     /// The events of a verified request.
@@ -475,6 +484,34 @@ fn known_id(parts: &[Option<String>]) -> Result<String, Rejection> {
         });
     }
     Ok(written(&parts))
+}
+
+/// Every location that an id or a type may come from.
+fn paths_of(rule: &IdentityRule) -> impl Iterator<Item = &ValuePath> {
+    let ids = rule
+        .event_id
+        .fields()
+        .chain(rule.earlier.iter().flat_map(IdRule::fields));
+    let kinds = rule.event_type.iter().flat_map(FieldList::fields);
+    ids.chain(kinds).flat_map(Field::paths)
+}
+
+/// Whether a value is in the body of a request that is one event.
+fn is_in_body(path: &ValuePath) -> bool {
+    match path {
+        ValuePath::Body(_)
+        | ValuePath::BodySha256
+        | ValuePath::Request(_)
+        | ValuePath::RequestSha256
+        | ValuePath::Present(_)
+        | ValuePath::Flag(_)
+        | ValuePath::Text(_) => true,
+        ValuePath::Header(_)
+        | ValuePath::Query(_)
+        | ValuePath::Form(_)
+        | ValuePath::Index
+        | ValuePath::Proof(_) => false,
+    }
 }
 
 /// Whether the proof covers every location that the id may come from.

@@ -3,10 +3,12 @@
 //! The order is fixed: handshakes that cannot be verified, the proof over the raw bytes, verified handshakes, and only
 //! then the events in the body.
 
+use crate::form::Form;
 use crate::handshake::Knowledge;
 use crate::identity::{IdentityRule, ValuePath};
+use crate::keys::KeyRequest;
 use crate::options::Options;
-use crate::proof::{Prove, Setup, Stop};
+use crate::proof::{Prove, Proven, Setup, Stop};
 use crate::recipe::{Recipe, SecretNeed};
 use crate::rejection::Rejection;
 use crate::request::Request;
@@ -23,6 +25,27 @@ pub struct Verifier {
     recipe: Recipe,
     secrets: Vec<String>,
     options: Options,
+}
+
+/// The result of checking only who sent a request.
+#[derive(Debug)]
+pub enum Authentication {
+    /// It is genuine.
+    Genuine(Genuine),
+    /// The signature can be verified only with a key that must be fetched first.
+    NeedsKey(KeyRequest),
+}
+
+/// A request that is known to be genuine, and whose event was not read yet.
+#[derive(Debug)]
+pub struct Genuine(Proven);
+
+impl Genuine {
+    /// Whether a transmission is signed in place of the body. Then the body proves nothing until the caller has compared
+    /// it with the first one of the transmission, which [`Verifier::identify`] names.
+    pub fn has_transmission(&self) -> bool {
+        self.0.transmission.is_some()
+    }
 }
 
 impl Verifier {
@@ -51,6 +74,31 @@ impl Verifier {
     /// Verifies a request and identifies its events, or returns why it is refused.
     pub fn verify(&self, request: &Request<'_>) -> Result<Verification, Rejection> {
         self.walk(request, &mut Trace::Off)
+    }
+
+    /// The first half of [`Verifier::verify`], for a caller that may know the body: checks who sent the request, and
+    /// reads nothing of it. [`Verifier::identify`] is the second half.
+    ///
+    /// `None` if more than the body says which events a request contains. Otherwise it contains one event, and equal
+    /// bodies are the same event.
+    pub fn authenticate(&self, request: &Request<'_>) -> Option<Result<Authentication, Rejection>> {
+        let is_body_all = request.method == "POST"
+            && self.recipe.handshakes.is_empty()
+            && self.identity.reads_only_the_body()
+            && !Form::new(request.headers, request.body).is_multipart();
+        if !is_body_all {
+            return None;
+        }
+        match self.proof.prove(request, &mut Trace::Off) {
+            Ok(proven) => Some(Ok(Authentication::Genuine(Genuine(proven)))),
+            Err(Stop::NeedsKey(key)) => Some(Ok(Authentication::NeedsKey(key))),
+            Err(Stop::Rejected(rejection)) => Some(Err(rejection)),
+        }
+    }
+
+    /// The event of a genuine request: the second half of [`Verifier::verify`].
+    pub fn identify(&self, request: &Request<'_>, genuine: &Genuine) -> Result<Verification, Rejection> {
+        self.read_events(request, &genuine.0, &mut Trace::Off)
     }
 
     /// Explains step by step why the request is accepted or refused. It stops at the first step that fails, as `verify`
@@ -177,7 +225,16 @@ impl Verifier {
         if let Some(answered) = verified {
             return trace.step("handshake", answered, |_| "proven, and answered".to_owned());
         }
-        let events = self.identity.events(request, &proven);
+        self.read_events(request, &proven, trace)
+    }
+
+    fn read_events(
+        &self,
+        request: &Request<'_>,
+        proven: &Proven,
+        trace: &mut Trace<'_>,
+    ) -> Result<Verification, Rejection> {
+        let events = self.identity.events(request, proven);
         let events = trace.step("event id", events, |events| describe(events))?;
         if !self.identity.id_is_signed() {
             trace.noted("event id", || {

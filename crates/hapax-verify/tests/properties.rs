@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
-use hapax_verify::{Encoding, Envelope, Options, Rejection, Request, Verification, Verifier, sample};
+use hapax_verify::{
+    Authentication, Encoding, Envelope, Options, Rejection, Request, Verification, Verifier, sample,
+};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -191,6 +193,42 @@ fn a_proof_that_is_not_there_is_missed() {
         let result = trial.judge(&unsigned.url, &bytes(&unsigned.headers), &unsigned.body, NOW);
         assert_eq!(result.unwrap_err().status(), 401, "{}", provider.name);
     }
+}
+
+#[test]
+fn the_halves_of_a_verification_make_the_whole_and_the_second_reads_nothing_but_the_body() {
+    let mut halved = 0;
+    for provider in catalogue::all() {
+        let Trial {
+            verifier,
+            unsigned,
+            delivery,
+            ..
+        } = Trial::new(provider);
+        let request = Request::new(&delivery.headers, &delivery.body, NOW).url(&delivery.url);
+        let Some(authentication) = verifier.authenticate(&request) else {
+            continue;
+        };
+        let genuine = match authentication {
+            Ok(Authentication::Genuine(genuine)) => genuine,
+            other => panic!("{}: {other:?}", provider.name),
+        };
+        halved += 1;
+        let whole = verifier.verify(&request);
+        assert!(
+            matches!(&whole, Ok(Verification::Events(events)) if events.len() == 1),
+            "{}: {whole:?}",
+            provider.name
+        );
+        assert_eq!(verifier.identify(&request, &genuine), whole, "{}", provider.name);
+        let bare = HeaderBytes::new();
+        let bare = Request::new(&bare, &delivery.body, 0);
+        assert_eq!(verifier.identify(&bare, &genuine), whole, "{}", provider.name);
+        let forged = Request::new(&unsigned.headers, &unsigned.body, NOW).url(&unsigned.url);
+        let refused = verifier.authenticate(&forged).unwrap().unwrap_err();
+        assert_eq!(refused.status(), 401, "{}", provider.name);
+    }
+    assert!(halved > 5, "{halved}");
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use std::iter;
 use std::time::Duration;
 
-use hapax_core::{ContentHash, EventId, Key, Timestamp};
+use hapax_core::{ContentHash, EventId, Fingerprinter, Key, Timestamp};
 
 use super::directed::is_target;
 use super::settle::Arrival;
 use crate::engine::Inner;
 use crate::incoming::Accepted;
+use crate::known_bodies::KnownBody;
 use crate::requests::{Hashes, Keyed};
 
 /// A known event with the same content.
@@ -24,11 +25,17 @@ struct First {
 impl Inner {
     /// Answers without the store if every event is a known duplicate. A conflict is never answered here, because its
     /// body must be stored first.
-    pub(super) fn answer_from_cache(&self, arrivals: &mut [Keyed], now: Duration) -> Option<Vec<Accepted>> {
+    pub(super) fn answer_from_cache(
+        &self,
+        arrivals: &mut [Keyed],
+        fingerprints: Option<&Fingerprinter>,
+        now: Duration,
+    ) -> Option<Vec<Accepted>> {
         let epoch = self.parts.store.connection_epoch();
         // Nearly every request has one event.
         if let [only] = arrivals {
             let first = self.known_duplicate(only, now, epoch)?;
+            self.remember_body(only, &first, fingerprints);
             return Some(vec![self.answer_duplicate(only, &first)]);
         }
         let mut all = Vec::with_capacity(arrivals.len());
@@ -41,6 +48,20 @@ impl Inner {
                 .map(|(keyed, first)| self.answer_duplicate(keyed, first))
                 .collect(),
         )
+    }
+
+    /// Remembers the body of a duplicate, unless it is known only under another id than its own.
+    fn remember_body(&self, keyed: &Keyed, first: &First, fingerprints: Option<&Fingerprinter>) {
+        let fingerprints = fingerprints.filter(|_| first.alias.is_none());
+        let fingerprint = fingerprints.and_then(|fingerprints| fingerprints.of(&keyed.incoming.body));
+        if let Some(fingerprint) = fingerprint {
+            let body = KnownBody {
+                key: first.key,
+                id: first.id,
+                event_id: keyed.identity.event_id.as_str().into(),
+            };
+            self.bodies.put(fingerprint, body);
+        }
     }
 
     /// Counts a known duplicate, and answers with the id under which it is known.

@@ -70,7 +70,7 @@ impl Engine {
             message: format!("`{to}` is not a configured destination"),
         })?;
         let mut keyed = source.keyed(incoming);
-        let mut answers = inner.answer_from_cache(std::slice::from_mut(&mut keyed), now);
+        let mut answers = inner.answer_from_cache(std::slice::from_mut(&mut keyed), None, now);
         if answers.is_none() {
             let event = inner.prepare_for(source, keyed, runtime, order_key, now);
             drop(plan);

@@ -83,6 +83,21 @@ impl<'a> Arrival<'a> {
         }
     }
 
+    /// A duplicate whose body was not read.
+    pub(super) fn of_known_body(
+        source: &'a SourceName,
+        received_at: Timestamp,
+        headers: &'a Headers,
+    ) -> Self {
+        Self {
+            source,
+            event_type: None,
+            received_at,
+            raw_hash: None,
+            headers,
+        }
+    }
+
     /// A duplicate that the cache has recognised.
     pub(super) fn of_duplicate(incoming: &'a IncomingEvent) -> Self {
         Self {
@@ -221,18 +236,9 @@ impl Inner {
         answer
     }
 
+    /// Reports an arrival to the observer and to the live tail.
     pub(super) fn announce(&self, arrival: &Arrival<'_>, answer: &Accepted) {
-        let age = match answer {
-            Accepted::Duplicate { first_seen, .. } => arrival.received_at.since(*first_seen),
-            Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => Duration::ZERO,
-        };
-        self.observe(&Observation::Arrived {
-            source: arrival.source,
-            accepted: answer,
-            age,
-            raw_hash: arrival.raw_hash,
-            headers: arrival.headers,
-        });
+        self.observe_arrival(arrival, answer);
         if self.tail.receiver_count() > 0 {
             let notice = Notice {
                 id: answer.id(),
@@ -245,5 +251,20 @@ impl Inner {
             // It is not an error if no one is listening.
             let _ = self.tail.send(notice);
         }
+    }
+
+    /// Reports an arrival to the observer.
+    pub(super) fn observe_arrival(&self, arrival: &Arrival<'_>, answer: &Accepted) {
+        let age = match answer {
+            Accepted::Duplicate { first_seen, .. } => arrival.received_at.since(*first_seen),
+            Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => Duration::ZERO,
+        };
+        self.observe(&Observation::Arrived {
+            source: arrival.source,
+            accepted: answer,
+            age,
+            raw_hash: arrival.raw_hash,
+            headers: arrival.headers,
+        });
     }
 }

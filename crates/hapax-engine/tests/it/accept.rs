@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::CONFLICTS_MAX;
-use hapax_core::{BodyHash, Clock, EventStatus, Identity};
-use hapax_engine::{Rate, Refusal};
+use hapax_core::{BodyHash, Clock, ContentHash, EventStatus, Identity};
+use hapax_engine::{IncomingEvent, Rate, Refusal};
 use hapax_store_laws::MemoryStore;
 use hapax_store_laws::model::AcceptTrouble;
 
@@ -40,6 +40,46 @@ async fn a_copy_is_a_duplicate_with_and_without_the_cache() {
         world.limits.seen_for = seen_for;
         let engine = world.start().await;
         world.send_twice(&engine, &format!("evt_{seen_for:?}")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cache_tells_duplicates_from_conflicts_as_the_store_does() {
+    let content = |rule: &str, content: &str| {
+        Some(ContentHash {
+            rule: rule.to_owned(),
+            hash: BodyHash::of(content.as_bytes()),
+        })
+    };
+    let contents = [
+        None,
+        content("without /a", "one"),
+        content("without /a", "two"),
+        content("without /b", "one"),
+    ];
+    let mut world = World::healthy();
+    for seen_for in [Duration::ZERO, 10 * SECOND] {
+        world.limits.seen_for = seen_for;
+        let engine = world.start().await;
+        for (at, first) in contents.iter().enumerate() {
+            for (of, again) in contents.iter().enumerate() {
+                for body in ["body", "other"] {
+                    let event_id = format!("evt_{seen_for:?}_{at}_{of}_{body}");
+                    let incoming = |content_hash: Option<&ContentHash>, body: &str| IncomingEvent {
+                        content_hash: content_hash.cloned(),
+                        ..world.incoming(&event_id, body)
+                    };
+                    let is_same = body == "body" || (first.is_some() && first == again);
+                    let expected = if is_same { "duplicate" } else { "conflict" };
+                    let answer = engine.accept(vec![incoming(first.as_ref(), "body")]).await;
+                    assert_eq!(statuses(answer), ["accepted"], "{event_id}");
+                    for _ in 0..2 {
+                        let answer = engine.accept(vec![incoming(again.as_ref(), body)]).await;
+                        assert_eq!(statuses(answer), [expected], "{event_id}");
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod earlier_ids;
 mod harness;
 mod operate;
 mod order;
+mod recall;
 mod replay;
 mod retain;
 mod same_body;

@@ -4,7 +4,7 @@ use hapax_ingest as ingest;
 use hapax_server::Tuning;
 use hapax_testkit::Wire;
 
-use super::site::{OTHER_SECRET, SECRET, Site, now, stripe_headers, stripe_headers_with};
+use super::site::{OTHER_SECRET, SECRET, Site, admin, now, stripe_headers, stripe_headers_with};
 
 const BODY: &[u8] = br#"{"id":"evt_1","type":"invoice.paid"}"#;
 
@@ -22,6 +22,34 @@ async fn the_first_is_accepted_and_the_second_is_its_duplicate() {
     assert_eq!(second.json()["id"], first.json()["id"]);
     let first_seen: hapax_core::Timestamp = second.json()["first_seen"].as_str().unwrap().parse().unwrap();
     assert!((first_seen.as_seconds() - now()).abs() < 60);
+}
+
+#[tokio::test]
+async fn every_further_duplicate_gets_the_same_answer_and_is_verified_and_counted_like_the_first() {
+    let site = Site::start("").await;
+    let first = site.stripe("evt_1").await;
+    let second = site.stripe("evt_1").await;
+    assert_eq!(second.json()["status"], "duplicate");
+    for _ in 0..3 {
+        assert_eq!(site.stripe("evt_1").await.json(), second.json());
+    }
+    assert_eq!(second.json()["id"], first.json()["id"]);
+    // A known body proves nothing, and another one is no duplicate.
+    site.post("/in/stripe", &[], BODY)
+        .await
+        .assert_problem(401, "signature_missing");
+    let wrong = stripe_headers_with(OTHER_SECRET, now(), BODY);
+    site.post("/in/stripe", &wrong, BODY)
+        .await
+        .assert_problem(401, "signature_invalid");
+    let other = br#"{"id":"evt_1","type":"invoice.voided"}"#;
+    for _ in 0..2 {
+        let reply = site.post("/in/stripe", &stripe_headers(other), other).await;
+        assert_eq!(reply.json()["status"], "conflict");
+    }
+    let metrics = admin(&site.server, "GET", "/metrics", "").await;
+    let counted = "hapax_received_total{source=\"stripe\",result=\"duplicate\"} 4";
+    assert!(metrics.text().contains(counted), "{}", metrics.text());
 }
 
 #[tokio::test]

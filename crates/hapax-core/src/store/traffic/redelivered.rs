@@ -58,8 +58,7 @@ impl Redelivered {
 
     /// Where an id is, or where it belongs.
     fn place_of(&self, event_id: &str) -> Result<usize, usize> {
-        self.0
-            .binary_search_by(|(known, _)| known.as_str().cmp(event_id))
+        self.0.binary_search_by(|(known, _)| known.as_str().cmp(event_id))
     }
 
     /// The index of the id with the fewest duplicates.
@@ -156,7 +155,9 @@ mod tests {
             assert_eq!(found.len(), Redelivered::IDS_MAX);
         }
         assert!(
-            redelivered.iter().all(|(event_id, _)| event_id != "m00" && event_id != "m01"),
+            redelivered
+                .iter()
+                .all(|(event_id, _)| event_id != "m00" && event_id != "m01"),
             "{redelivered:?}"
         );
     }
