@@ -104,12 +104,9 @@ fn with_body(mut answer: Response<Full<Bytes>>, body: &AnswerBody) -> Response<F
 }
 
 fn push_one(text: &mut String, accepted: &Accepted) {
-    let _ = write!(
-        text,
-        "{{\"status\":\"{}\",\"id\":\"{}\",\"event_id\":",
-        accepted.status(),
-        accepted.id()
-    );
+    text.push_str("{\"status\":\"");
+    text.push_str(accepted.status());
+    let _ = write!(text, "\",\"id\":\"{}\",\"event_id\":", accepted.id());
     json::push_string(text, accepted.event_id());
     match accepted {
         Accepted::Duplicate { first_seen, .. } => {

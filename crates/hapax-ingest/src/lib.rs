@@ -239,7 +239,8 @@ impl Inner {
     }
 
     fn journey(&self, request: &Request<RequestBody>, received_at: Timestamp) -> Journey {
-        let parent = request.headers().get(context::TRACEPARENT);
+        let parent = || request.headers().get(context::TRACEPARENT);
+        let parent = self.tracer.is_on().then(parent).flatten();
         self.tracer
             .journey(parent.map(HeaderValue::as_bytes), received_at)
     }

@@ -75,6 +75,11 @@ impl Tracer {
         Ok((Self(Some(Arc::new(inner))), exporting))
     }
 
+    /// Whether spans are recorded.
+    pub const fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Sets the known destinations.
     pub fn know(&self, places: HashMap<DestinationId, SpanTarget>) {
         if let Some(inner) = &self.0 {
