@@ -291,6 +291,9 @@ impl Inner {
 
     /// Processes a verified request: identify, accept, respond. The share is held until the response, because events
     /// that wait to be written count too.
+    ///
+    /// Here and in `verify`, whatever few requests wait for is boxed: the future of a request is moved several times, and
+    /// has room for the largest thing that it may wait for.
     async fn take(
         &self,
         source: &Source,
@@ -327,11 +330,12 @@ impl Inner {
             Verification::Events(envelopes) => envelopes,
             Verification::Handshake(answer) => return Ok(handshake::response(answer).into()),
             Verification::Registration(registration) => {
-                let registered = deadline.keep(self.register(source, registration)).await?;
+                let registered = deadline.keep(Box::pin(self.register(source, registration))).await?;
                 return registered.map(HandledRequest::from);
             }
             Verification::Confirmation(confirmation) => {
-                return self.confirm(source, confirmation).await.map(HandledRequest::from);
+                let confirmed = Box::pin(self.confirm(source, confirmation)).await;
+                return confirmed.map(HandledRequest::from);
             }
             Verification::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
         };
@@ -342,7 +346,9 @@ impl Inner {
             .iter()
             .find_map(|envelope| envelope.transmission.as_ref())
         {
-            deadline.keep(self.bind(source, transmission, &body)).await??;
+            deadline
+                .keep(Box::pin(self.bind(source, transmission, &body)))
+                .await??;
         }
         let (headers, body) = incoming::content(&source.verifier, &head, body);
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
@@ -390,7 +396,7 @@ impl Inner {
         deadline: Deadline,
     ) -> Result<HandledRequest, Problem> {
         if let Ack::Processed { limit } = source.ack {
-            self.until_processed(accepted, limit, deadline).await?;
+            Box::pin(self.until_processed(accepted, limit, deadline)).await?;
         }
         Ok(HandledRequest {
             answer: answer::dressed(answer, &source.answer),
@@ -480,5 +486,21 @@ fn refusal(problem: &Problem, received_at: Timestamp) -> Refusal {
 impl std::fmt::Debug for Ingest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ingest").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of the future that a service returns.
+    const fn future_bytes<'a, S: IngestService>(_: fn(&'a Ingest) -> S) -> usize {
+        size_of::<S::Future>()
+    }
+
+    #[test]
+    fn a_request_that_waits_is_small() {
+        let bytes = future_bytes(Ingest::service);
+        assert!(bytes <= 4096, "{bytes} bytes");
     }
 }

@@ -104,11 +104,11 @@ impl Inner {
                 break;
             };
             let until = *waiting_until.get_or_insert_with(|| Instant::now() + KEYS_WAIT_MAX);
-            self.fetch(source, key.clone(), until).await?;
+            Box::pin(self.fetch(source, key.clone(), until)).await?;
             verified = ask(&source.verifier());
         }
         if is_unproven(&verified)
-            && let Some(newer) = deadline.keep(self.newer_verifier(source)).await??
+            && let Some(newer) = deadline.keep(Box::pin(self.newer_verifier(source))).await??
         {
             verified = ask(&newer);
         }
