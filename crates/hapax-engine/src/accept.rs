@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hapax_core::{Fingerprinter, SourceName};
+use hapax_core::{BodyHash, Fingerprinter, SourceName};
 use tokio::sync::oneshot;
 
 pub use directed::{ADDRESS_HEADER, DirectedEvent};
@@ -39,7 +39,7 @@ impl Engine {
     /// # Errors
     /// A [`Refusal`]: nothing is promised, and the provider must retry.
     pub async fn accept(&self, arrivals: Vec<IncomingEvent>) -> Result<Vec<Accepted>, Refusal> {
-        match self.begin_accept(arrivals, None)? {
+        match self.begin_accept(arrivals, BodyFacts::default())? {
             Accepting::Answered(answers) => Ok(answers),
             Accepting::Waiting(answer) => answer.await,
         }
@@ -47,15 +47,12 @@ impl Engine {
 
     /// Begins to accept the events of one request. Known duplicates are answered immediately.
     ///
-    /// `fingerprints` is given if nothing but the body of the only event says which event it is: then its body is
-    /// remembered if it is a known duplicate, for [`Engine::recall`].
-    ///
     /// # Errors
     /// A [`Refusal`]: nothing is promised, and the provider must retry.
     pub fn begin_accept(
         &self,
         arrivals: Vec<IncomingEvent>,
-        fingerprints: Option<&Fingerprinter>,
+        facts: BodyFacts<'_>,
     ) -> Result<Accepting, Refusal> {
         let inner = &self.0;
         let now = inner.elapsed();
@@ -66,7 +63,10 @@ impl Engine {
             .into_iter()
             .map(|incoming| source.keyed(incoming))
             .collect();
-        if let Some(answers) = inner.answer_from_cache(&mut arrivals, fingerprints, now) {
+        if let ([only], Some(raw_hash)) = (arrivals.as_slice(), facts.raw_hash) {
+            only.know_raw_hash(raw_hash);
+        }
+        if let Some(answers) = inner.answer_from_cache(&mut arrivals, facts.fingerprints, now) {
             return Ok(Accepting::Answered(answers));
         }
         let (answer, answered) = oneshot::channel();
@@ -115,6 +115,16 @@ impl Inner {
         }
         Ok(source)
     }
+}
+
+/// What the caller knows about the body of a request with one event.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BodyFacts<'a> {
+    /// Given if nothing but the body says which event it is. Then the body of a known duplicate is remembered, for
+    /// [`Engine::recall`].
+    pub fingerprints: Option<&'a Fingerprinter>,
+    /// SHA-256 of the body, if the caller needed it.
+    pub raw_hash: Option<BodyHash>,
 }
 
 /// A request that the engine has begun to accept.

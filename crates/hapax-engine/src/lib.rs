@@ -49,7 +49,7 @@ mod slots;
 mod transport;
 mod watchers;
 
-pub use accept::{ADDRESS_HEADER, Accepting, Answer, DirectedEvent, Recalled};
+pub use accept::{ADDRESS_HEADER, Accepting, Answer, BodyFacts, DirectedEvent, Recalled};
 pub use engine::{Engine, Limits, Parts};
 pub use erase::Erasure;
 pub use incoming::{Accepted, IncomingEvent, Refusal};

@@ -32,6 +32,13 @@ impl Keyed {
         }
     }
 
+    /// Spares the computation of the hash.
+    pub(crate) fn know_raw_hash(&self, raw_hash: BodyHash) {
+        debug_assert_eq!(raw_hash, BodyHash::of(&self.incoming.body));
+        // It may have been computed already.
+        let _ = self.raw_hash.set(raw_hash);
+    }
+
     /// SHA-256 of the raw bytes.
     pub(crate) fn raw_hash(&self) -> BodyHash {
         *self.raw_hash.get_or_init(|| BodyHash::of(&self.incoming.body))

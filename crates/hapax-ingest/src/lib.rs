@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventId, EventIds, Fingerprinter, Random, Timestamp};
-use hapax_engine::{Accepted, Accepting, Engine, IncomingEvent, Processed};
+use hapax_core::{BodyHash, Clock, EventId, EventIds, Random, Timestamp};
+use hapax_engine::{Accepted, Accepting, BodyFacts, Engine, IncomingEvent, Processed};
 use hapax_verify::Verification;
 use http::request::Parts as Head;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -330,7 +330,9 @@ impl Inner {
             Verification::Events(envelopes) => envelopes,
             Verification::Handshake(answer) => return Ok(handshake::response(answer).into()),
             Verification::Registration(registration) => {
-                let registered = deadline.keep(Box::pin(self.register(source, registration))).await?;
+                let registered = deadline
+                    .keep(Box::pin(self.register(source, registration)))
+                    .await?;
                 return registered.map(HandledRequest::from);
             }
             Verification::Confirmation(confirmation) => {
@@ -352,13 +354,19 @@ impl Inner {
         }
         let (headers, body) = incoming::content(&source.verifier, &head, body);
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
-        let arrivals = self.arrivals(source, envelopes, received_at, headers, body);
-        let fingerprints = match body_says {
-            BodySays::All => source.fingerprints.as_ref(),
-            BodySays::NotAll => None,
+        let facts = BodyFacts {
+            fingerprints: match body_says {
+                BodySays::All => source.fingerprints.as_ref(),
+                BodySays::NotAll => None,
+            },
+            raw_hash: match envelopes.as_slice() {
+                [only] => only.raw_hash.map(BodyHash::from_bytes),
+                _ => None,
+            },
         };
+        let arrivals = self.arrivals(source, envelopes, received_at, headers, body);
         let began = self.begin(journey);
-        let accepted = self.accept(arrivals, fingerprints, share, deadline).await?;
+        let accepted = self.accept(arrivals, facts, share, deadline).await?;
         self.trace_accept(source, &accepted, began, journey);
         let answer = match accepted.as_slice() {
             [one] if !is_batch => answer::one(one, source.ack_status),
@@ -409,11 +417,11 @@ impl Inner {
     async fn accept(
         &self,
         arrivals: Vec<IncomingEvent>,
-        fingerprints: Option<&Fingerprinter>,
+        facts: BodyFacts<'_>,
         share: Share,
         deadline: Deadline,
     ) -> Result<Vec<Accepted>, Problem> {
-        let begun = self.engine.begin_accept(arrivals, fingerprints);
+        let begun = self.engine.begin_accept(arrivals, facts);
         let mut answer = match begun.map_err(|refusal| refused::refusal(&refusal))? {
             Accepting::Answered(accepted) => return Ok(accepted),
             Accepting::Waiting(answer) => answer,

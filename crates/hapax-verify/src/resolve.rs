@@ -230,6 +230,7 @@ impl CompiledRule {
         event_type: Option<String>,
         body: EventBody,
     ) -> Envelope {
+        let content_hash = self.content_hash(subject, &body);
         Envelope {
             earlier_id: match identification {
                 Identification::ByProvider => self.earlier_id(subject, &event_id),
@@ -242,7 +243,11 @@ impl CompiledRule {
             secret_index: proven.secret_index,
             id_is_signed: self.id_is_signed,
             identification,
-            content_hash: self.content_hash(subject, &body),
+            content_hash,
+            raw_hash: match body {
+                EventBody::Whole => subject.content.get().and_then(|content| content.raw_hash),
+                EventBody::Part(_) | EventBody::Pieces(_) => None,
+            },
             body,
             batch_index: subject.index,
         }

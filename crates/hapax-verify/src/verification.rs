@@ -45,6 +45,8 @@ pub struct Envelope {
     pub body: EventBody,
     /// The hash of the event's content, if it is not the hash of its body.
     pub content_hash: Option<ContentHash>,
+    /// SHA-256 of the body, if it was computed together with the hash of the content.
+    pub raw_hash: Option<[u8; 32]>,
     /// The position inside a batch, counted from 0; `None` for a request with one event.
     pub batch_index: Option<u32>,
 }

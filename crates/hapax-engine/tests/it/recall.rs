@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hapax_core::{ContentHash, EventId, EventStatus, Fingerprinter, Headers, Identity, SystemRandom};
-use hapax_engine::{Accepted, Accepting, Engine, IncomingEvent, OnConflict, Rate, Refusal};
+use hapax_engine::{Accepted, Accepting, BodyFacts, Engine, IncomingEvent, OnConflict, Rate, Refusal};
 
 use crate::harness::{SECOND, World};
 
@@ -29,7 +29,11 @@ impl Shop {
     }
 
     async fn accept(&self, incoming: IncomingEvent) -> Accepted {
-        let begun = self.engine.begin_accept(vec![incoming], Some(&self.fingerprints));
+        let facts = BodyFacts {
+            fingerprints: Some(&self.fingerprints),
+            raw_hash: None,
+        };
+        let begun = self.engine.begin_accept(vec![incoming], facts);
         let mut answers = match begun.unwrap() {
             Accepting::Answered(answers) => answers,
             Accepting::Waiting(answer) => answer.await.unwrap(),

@@ -14,6 +14,8 @@ use crate::setup::SetupError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) hash: [u8; 32],
+    /// SHA-256 of the whole body, which is known if the content is a part of it.
+    pub(crate) raw_hash: Option<[u8; 32]>,
     /// Whether changing values were searched for and excluded.
     pub(crate) is_reduced: bool,
 }
@@ -40,12 +42,16 @@ impl Content {
             return Content {
                 is_reduced: true,
                 hash: hash_of_parts(&parts),
+                raw_hash: None,
             };
         }
         let cuts = changing.and_then(|changing| changing.cuts(body, read));
+        let is_reduced = cuts.is_some();
+        let (hash, raw_hash) = hash_without(body, cuts.unwrap_or_default());
         Content {
-            is_reduced: cuts.is_some(),
-            hash: hash_without(body, cuts.unwrap_or_default()),
+            is_reduced,
+            hash,
+            raw_hash: Some(raw_hash),
         }
     }
 }
@@ -100,14 +106,27 @@ impl ChangingValues {
     }
 }
 
-fn hash_without(body: &[u8], cuts: Vec<Range<usize>>) -> [u8; 32] {
-    let mut context = Context::new(&SHA256);
+/// The hashes of a body without the cuts, and as a whole. What comes before the first cut is hashed once for both, and
+/// most values that change are near the end.
+fn hash_without(body: &[u8], cuts: Vec<Range<usize>>) -> ([u8; 32], [u8; 32]) {
+    let mut content = Context::new(&SHA256);
+    let mut whole = None;
     let mut from = 0;
     for cut in cuts {
-        context.update(body.get(from..cut.start).unwrap_or_default());
+        content.update(body.get(from..cut.start).unwrap_or_default());
+        whole.get_or_insert_with(|| {
+            let mut whole = content.clone();
+            whole.update(body.get(cut.start..).unwrap_or_default());
+            finish(whole)
+        });
         from = from.max(cut.end);
     }
-    context.update(body.get(from..).unwrap_or_default());
+    content.update(body.get(from..).unwrap_or_default());
+    let hash = finish(content);
+    (hash, whole.unwrap_or(hash))
+}
+
+fn finish(context: Context) -> [u8; 32] {
     let mut hash = [0; 32];
     hash.copy_from_slice(context.finish().as_ref());
     hash
@@ -120,13 +139,13 @@ fn hash_of_parts(parts: &[[&[u8]; 2]]) -> [u8; 32] {
         context.update(&piece.len().to_be_bytes());
         context.update(piece);
     }
-    let mut hash = [0; 32];
-    hash.copy_from_slice(context.finish().as_ref());
-    hash
+    finish(context)
 }
 
 #[cfg(test)]
 mod tests {
+    use aws_lc_rs::digest::digest;
+
     use super::*;
 
     fn hash(body: &str) -> Option<[u8; 32]> {
@@ -145,6 +164,13 @@ mod tests {
         let headers = [("content-type".to_owned(), content_type.to_owned())];
         let request = Request::new(&headers, body.as_bytes(), 0);
         let content = Content::of(&request, request.body, read.as_ref(), values.as_ref());
+        if let Some(raw_hash) = content.raw_hash {
+            assert_eq!(
+                raw_hash.as_slice(),
+                digest(&SHA256, request.body).as_ref(),
+                "{body}"
+            );
+        }
         content.is_reduced.then_some(content.hash)
     }
 
