@@ -9,6 +9,7 @@ use hapax_core::{EventId, Fingerprint, Key};
 use parking_lot::Mutex;
 
 use crate::generations::Generations;
+use crate::short_text::ShortText;
 
 const SHARDS: usize = 16;
 
@@ -24,8 +25,8 @@ pub(crate) struct KnownBodies {
 pub(crate) struct KnownBody {
     pub(crate) key: Key,
     pub(crate) id: EventId,
-    /// The provider's id, in as little memory as possible.
-    pub(crate) event_id: Box<str>,
+    /// The provider's id.
+    pub(crate) event_id: ShortText,
 }
 
 impl KnownBodies {
@@ -65,7 +66,7 @@ mod tests {
     #[test]
     fn an_entry_is_small() {
         let bytes = size_of::<(Fingerprint, KnownBody)>();
-        assert!(bytes <= 64, "{bytes} bytes");
+        assert!(bytes <= 88, "{bytes} bytes");
     }
 
     #[test]
@@ -75,7 +76,7 @@ mod tests {
         let body = |number: u32| KnownBody {
             key: Identity::new("shop", number.to_string()).key(),
             id: EventId::from_bytes([7; 16]),
-            event_id: number.to_string().into(),
+            event_id: number.to_string().as_str().into(),
         };
         assert!(!bodies.has_any());
         for number in 0..10_000_u32 {

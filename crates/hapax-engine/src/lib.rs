@@ -45,6 +45,7 @@ mod run;
 mod runtime;
 mod search;
 mod seen;
+mod short_text;
 mod slots;
 mod transport;
 mod watchers;

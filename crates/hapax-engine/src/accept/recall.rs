@@ -18,7 +18,7 @@ pub struct Recalled {
     key: Key,
     /// The first event's.
     id: EventId,
-    event_id: Box<str>,
+    event_id: String,
     first_seen: Timestamp,
     /// When it was recognised.
     now: Duration,
@@ -43,12 +43,12 @@ impl Engine {
         // The id may have been forgotten, and accepted again with another body.
         let first_seen = inner.seen.get(key, now, epoch, |known| {
             (known.id == id).then_some(known.first_seen)
-        });
+        })??;
         Some(Recalled {
             key,
             id,
-            event_id,
-            first_seen: first_seen.flatten()?,
+            event_id: event_id.as_str().to_owned(),
+            first_seen,
             now,
         })
     }
@@ -69,7 +69,7 @@ impl Engine {
         let first_seen = recalled.first_seen;
         let answer = Accepted::Duplicate {
             id: recalled.id,
-            event_id: recalled.event_id.into(),
+            event_id: recalled.event_id,
             first_seen,
         };
         inner.gather.duplicate(recalled.key, first_seen, received_at);
