@@ -1,4 +1,5 @@
-//! The signatures in a header, decoded into a fixed number of slots, so that a header cannot cause allocations.
+//! The signatures in a header, decoded. Most headers have one, which is kept in place; a header cannot cause more than a
+//! few small allocations.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,10 +15,11 @@ const SIGNATURE_BYTES_MAX: usize = 72;
 /// The shortest signature in DER: two one-byte numbers.
 const DER_SIGNATURE_BYTES_MIN: usize = 8;
 
-/// The signatures of a known kind in a header.
+/// The signatures of a known kind in a header, at most [`SIGNATURES_MAX`].
+#[derive(Default)]
 pub(crate) struct Candidates {
-    items: [Candidate; SIGNATURES_MAX],
-    count: usize,
+    first: Option<Candidate>,
+    more: Vec<Candidate>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,14 +35,23 @@ impl Candidates {
     }
 
     pub(super) fn of_kind(&self, kind: usize) -> impl Iterator<Item = &[u8]> {
-        self.items[..self.count]
+        self.first
             .iter()
+            .chain(&self.more)
             .filter(move |candidate| candidate.kind == kind)
             .map(|candidate| &candidate.bytes[..candidate.length])
     }
 
     pub(super) fn count(&self) -> usize {
-        self.count
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    fn push(&mut self, candidate: Candidate) {
+        if self.first.is_none() {
+            self.first = Some(candidate);
+        } else {
+            self.more.push(candidate);
+        }
     }
 }
 
@@ -55,28 +66,11 @@ pub(super) fn value_of<'a>(scheme: &Scheme, header: &'a [u8], key: &str) -> Opti
 }
 
 /// Collects candidates from several headers.
+#[derive(Default)]
 pub(super) struct Collected {
     found: Candidates,
     undecodable: Option<Encoding>,
     seen: usize,
-}
-
-impl Default for Collected {
-    fn default() -> Self {
-        let empty = Candidate {
-            kind: 0,
-            length: 0,
-            bytes: [0; SIGNATURE_BYTES_MAX],
-        };
-        Collected {
-            found: Candidates {
-                items: [empty; SIGNATURES_MAX],
-                count: 0,
-            },
-            undecodable: None,
-            seen: 0,
-        }
-    }
 }
 
 impl Collected {
@@ -142,17 +136,14 @@ impl Collected {
         }
         self.seen += 1;
         match decode(description, kind, text) {
-            Some(candidate) => {
-                self.found.items[self.found.count] = candidate;
-                self.found.count += 1;
-            }
+            Some(candidate) => self.found.push(candidate),
             None => self.undecodable = Some(description.encoding),
         }
         Ok(())
     }
 
     pub(super) fn finish(self) -> Result<Candidates, SignatureProblem> {
-        match (self.found.count, self.undecodable) {
+        match (self.found.count(), self.undecodable) {
             (0, Some(encoding)) => Err(SignatureProblem::NotDecodable(encoding)),
             (0, None) => Err(SignatureProblem::NoKnownVersion),
             (_, _) => Ok(self.found),
