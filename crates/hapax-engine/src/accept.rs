@@ -5,6 +5,7 @@
 //! with it.
 
 mod aliases;
+mod arrival;
 mod batches;
 mod cached;
 mod conflicts;

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use hapax_core::{ContentHash, EventId, Fingerprinter, Key, Timestamp};
 
+use super::arrival::Arrival;
 use super::directed::is_target;
-use super::settle::Arrival;
 use crate::engine::Inner;
 use crate::incoming::Accepted;
 use crate::known_bodies::KnownBody;
 use crate::requests::{Hashes, Keyed};
 
 /// A known event with the same content.
-struct First {
+struct KnownEvent {
     /// The key under which it is known.
     key: Key,
     /// The alias with this key; none if it is known under the event's own id.
@@ -51,7 +51,7 @@ impl Inner {
     }
 
     /// Remembers the body of a duplicate, unless it is known only under another id than its own.
-    fn remember_body(&self, keyed: &Keyed, first: &First, fingerprints: Option<&Fingerprinter>) {
+    fn remember_body(&self, keyed: &Keyed, first: &KnownEvent, fingerprints: Option<&Fingerprinter>) {
         let fingerprints = fingerprints.filter(|_| first.alias.is_none());
         let fingerprint = fingerprints.and_then(|fingerprints| fingerprints.of(&keyed.incoming.body));
         if let Some(fingerprint) = fingerprint {
@@ -65,7 +65,7 @@ impl Inner {
     }
 
     /// Counts a known duplicate, and answers with the id under which it is known.
-    fn answer_duplicate(&self, keyed: &mut Keyed, first: &First) -> Accepted {
+    fn answer_duplicate(&self, keyed: &mut Keyed, first: &KnownEvent) -> Accepted {
         let known_as = match first.alias {
             Some(alias) => &mut keyed.aliases[alias],
             None => &mut keyed.identity,
@@ -83,7 +83,7 @@ impl Inner {
     }
 
     /// The cache entry for the same content, under the event's own id or another one.
-    fn known_duplicate(&self, keyed: &Keyed, now: Duration, epoch: u64) -> Option<First> {
+    fn known_duplicate(&self, keyed: &Keyed, now: Duration, epoch: u64) -> Option<KnownEvent> {
         let own = keyed.incoming.content_hash.as_ref();
         let aliases = keyed.aliases.iter().enumerate();
         let aliases = aliases.map(|(index, alias)| (Some(index), alias.key()));
@@ -92,7 +92,7 @@ impl Inner {
             let (first, raw_hash, is_same_target, is_same_content) =
                 self.seen.get(key, now, epoch, |known| {
                     let content = known.content_hash.as_deref();
-                    let first = First {
+                    let first = KnownEvent {
                         key,
                         alias,
                         id: known.id,

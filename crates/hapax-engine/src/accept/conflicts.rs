@@ -8,9 +8,10 @@ use hapax_core::ContentHash;
 use hapax_core::store::{Claim, ConflictRecorded, ConflictingBody, Error};
 use tokio::sync::mpsc;
 
+use super::arrival::Came;
 use super::cached::is_same;
 use super::refuse::{RETRY_AFTER, refusal};
-use super::settle::{Came, Contested, Settled};
+use super::settle::{Contested, Settled};
 use crate::engine::Inner;
 use crate::incoming::{Accepted, Refusal, Untaken};
 use crate::observe::Observation;

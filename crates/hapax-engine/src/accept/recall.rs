@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hapax_core::{EventId, Fingerprint, Headers, Key, SourceName, Timestamp};
 
-use super::settle::Arrival;
+use super::arrival::Arrival;
 use crate::engine::Engine;
 use crate::incoming::{Accepted, Refusal};
 use crate::known_bodies::KnownBody;
