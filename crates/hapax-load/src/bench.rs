@@ -7,12 +7,17 @@
 mod backlog;
 mod comparison;
 pub mod dashboard;
+mod database;
 pub mod encryption;
 mod figure;
+pub mod growth;
 pub mod hostile;
 mod ledger;
+mod lone;
 mod median;
+mod meter;
 mod plan;
+mod purge;
 mod remembered;
 pub mod retention;
 mod round;
@@ -29,8 +34,10 @@ use hapax_terminal::progress::Progress;
 
 pub(crate) use backlog::Backlog;
 pub use comparison::Comparison;
+use database::Database;
 pub(crate) use figure::Figure;
 pub(crate) use ledger::Ledger;
+pub(crate) use lone::Lone;
 pub use plan::{Plan, SECONDS_MAX};
 pub(crate) use remembered::Remembered;
 pub(crate) use round::Round;
@@ -44,6 +51,8 @@ pub struct Results {
     pub redis: Option<Persistence>,
     /// The figures, with their targets.
     pub figures: Vec<Figure>,
+    /// What the figures leave out.
+    pub notes: Vec<String>,
     /// Unexpected results: answers that were not a success, events that were not new.
     pub problems: Vec<String>,
     pub rounds: Vec<Round>,
@@ -53,16 +62,19 @@ pub struct Results {
     pub remembered: Vec<Remembered>,
     /// A long backlog compared with a short one.
     pub backlog: Option<Backlog>,
+    /// Events that come one at a time.
+    pub lone: Lone,
 }
 
 pub async fn run(plan: Plan) -> anyhow::Result<Results> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;
     let redis = site::persistence(&plan).await?;
+    let database = Database::find(&plan).await?;
     let mut rounds = Vec::with_capacity(plan.rounds);
     let progress = Progress::new(plan.steps());
     for number in 0..plan.rounds {
-        rounds.push(round::run(&plan, number, workspace.path(), &progress).await?);
+        rounds.push(round::run(&plan, number, &database, workspace.path(), &progress).await?);
     }
     progress.end();
     let ledger = match plan.preload {
@@ -72,24 +84,29 @@ pub async fn run(plan: Plan) -> anyhow::Result<Results> {
     let remembered = remembered::run(&plan).await?;
     let backlog = match plan.backlog {
         0 => None,
-        deliveries => Some(backlog::run(&plan, deliveries, workspace.path()).await?),
+        deliveries => Some(backlog::run(&plan, deliveries, &database, workspace.path()).await?),
     };
+    let lone = lone::run(&plan, workspace.path()).await?;
     let mut figures = figure::all(&rounds, plan.kind());
+    figures.extend(figure::of_lone(&lone));
     figures.extend(ledger.iter().flat_map(figure::against_empty));
     figures.extend(remembered.iter().map(figure::of_remembered));
     figures.extend(backlog.iter().flat_map(figure::against_short));
     let mut problems: Vec<String> = redis.iter().filter_map(Persistence::problem).collect();
     problems.extend(rounds.iter().flat_map(|round| round.problems.clone()));
     problems.extend(ledger.iter().flat_map(|ledger| ledger.problems.clone()));
+    problems.extend(lone.problems.clone());
     Ok(Results {
         machine,
         plan,
         redis,
         figures,
+        notes: database.note().into_iter().collect(),
         problems,
         rounds,
         ledger,
         remembered,
         backlog,
+        lone,
     })
 }

@@ -3,6 +3,7 @@
 //! All are hidden verbs of this binary. A server prints its address on the first line; the client prints its report.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ const START_LIMIT: Duration = Duration::from_secs(10);
 /// A helper that serves. It is killed when this is dropped, and exits when this process ends.
 pub(crate) struct Server {
     address: SocketAddr,
-    // Held for its drop, which kills the process and closes its stdin.
-    _child: Child,
+    // Dropping it kills the process and closes its stdin.
+    child: Child,
 }
 
 impl Server {
@@ -38,14 +39,15 @@ impl Server {
             .with_context(|| format!("`hapax {verb}` did not print its address"))??;
         let address = line.trim().parse();
         let address = address.with_context(|| format!("`hapax {verb}` ended without an address"))?;
-        Ok(Self {
-            address,
-            _child: child,
-        })
+        Ok(Self { address, child })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    pub(crate) fn pid(&self) -> anyhow::Result<u32> {
+        self.child.id().context("the helper has no process id")
     }
 }
 
@@ -88,6 +90,8 @@ pub(crate) struct Load<'a> {
     pub distinct: usize,
     /// Send only this many ids, each time with a different body.
     pub conflicting: Option<usize>,
+    /// A file with the ids to send, in place of random ones.
+    pub ids: Option<&'a Path>,
     pub seed: u64,
     /// `--repeat` or nothing.
     pub order: super::client::Order,
@@ -122,6 +126,9 @@ pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
     }
     if let Some(ids) = load.conflicting {
         command.args(["--conflicting", &ids.to_string()]);
+    }
+    if let Some(ids) = load.ids {
+        command.arg("--ids").arg(ids);
     }
     if let Some(rate) = load.rate {
         command.args(["--rate", &rate.to_string()]);

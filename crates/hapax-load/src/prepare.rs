@@ -15,13 +15,16 @@ pub(crate) const BODY_BYTES: usize = 1024;
 /// At 48 bytes each, these take 960 MB.
 pub(crate) const DELIVERIES_MAX: usize = 20_000_000;
 
-const ID_BYTES: usize = 12;
+pub(crate) const ID_BYTES: usize = 12;
 /// Distinguishes bodies under one id; all zeros in the first.
 const VARIANT_BYTES: usize = 4;
 const VARIANT_LABEL: &str = r#""description":""#;
 const SIGNATURE_BYTES: usize = 32;
 const ID_PREFIX: &str = "evt_";
 const PROVIDER: &str = "stripe";
+
+/// The random part of an event id.
+pub(crate) type IdBytes = [u8; ID_BYTES];
 
 pub struct Recipe<'a> {
     pub address: SocketAddr,
@@ -37,6 +40,17 @@ pub struct Recipe<'a> {
     pub conflicting_ids: Option<usize>,
 }
 
+impl Recipe<'_> {
+    fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            (1..=DELIVERIES_MAX).contains(&self.count),
+            "{} deliveries: a run has between 1 and {DELIVERIES_MAX}",
+            self.count
+        );
+        Ok(())
+    }
+}
+
 /// Deliveries ready to be sent.
 pub struct Prepared {
     template: Vec<u8>,
@@ -47,19 +61,35 @@ pub struct Prepared {
 }
 
 struct Delivery {
-    id: [u8; ID_BYTES],
+    id: IdBytes,
     variant: [u8; VARIANT_BYTES],
     signature: [u8; SIGNATURE_BYTES],
 }
 
 impl Prepared {
-    /// Signs everything, on all cores.
+    /// Random events, signed on all cores.
     pub fn new(recipe: &Recipe<'_>) -> anyhow::Result<Self> {
+        recipe.check()?;
+        Self::signed(recipe, random_deliveries(recipe))
+    }
+
+    /// The first deliveries of known events, from their ids one after the other: at most as many as the recipe has.
+    pub fn known(recipe: &Recipe<'_>, ids: &[u8]) -> anyhow::Result<Self> {
+        recipe.check()?;
+        let (ids, rest) = ids.as_chunks::<ID_BYTES>();
         anyhow::ensure!(
-            (1..=DELIVERIES_MAX).contains(&recipe.count),
-            "{} deliveries: a run has between 1 and {DELIVERIES_MAX}",
-            recipe.count
+            !ids.is_empty() && rest.is_empty(),
+            "the ids are not a list of {ID_BYTES} bytes each"
         );
+        let deliveries = ids.iter().take(recipe.count).map(|id| Delivery {
+            id: *id,
+            variant: [0; VARIANT_BYTES],
+            signature: [0; SIGNATURE_BYTES],
+        });
+        Self::signed(recipe, deliveries.collect())
+    }
+
+    fn signed(recipe: &Recipe<'_>, mut deliveries: Vec<Delivery>) -> anyhow::Result<Self> {
         let provider = hapax_verify::catalogue::get(PROVIDER);
         let scheme = provider.and_then(|provider| provider.proof.scheme());
         let signer = Signer::new(scheme.context("the catalogue has no `stripe`")?, recipe.secret)?;
@@ -68,7 +98,7 @@ impl Prepared {
         let body_id_at = find(&body, ID_PREFIX).context("the body has no id")? + ID_PREFIX.len();
         let body_variant_at =
             find(&body, VARIANT_LABEL).context("the body has no description")? + VARIANT_LABEL.len();
-        let deliveries = sign_all(recipe, &|delivery| {
+        sign_all(&mut deliveries, &|delivery| {
             let mut content = body.clone();
             write_hex(&delivery.id, &mut content[body_id_at..]);
             write_hex(&delivery.variant, &mut content[body_variant_at..]);
@@ -109,23 +139,45 @@ impl Prepared {
 
     /// The event id of the delivery with this number.
     pub fn event_id(&self, number: usize) -> Option<String> {
-        let delivery = self.deliveries.get(number)?;
-        Some(format!("{ID_PREFIX}{}", hex::encode(delivery.id)))
+        self.deliveries.get(number).map(|delivery| event_id(&delivery.id))
+    }
+}
+
+/// The event id with this random part.
+pub(crate) fn event_id(id: &IdBytes) -> String {
+    format!("{ID_PREFIX}{}", hex::encode(id))
+}
+
+/// Makes the body that an event's first delivery has, for a store that is filled without sending.
+pub(crate) struct Bodies {
+    template: Vec<u8>,
+    id_at: usize,
+}
+
+impl Bodies {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let template = body_template();
+        let id_at = find(&template, ID_PREFIX).context("the body has no id")? + ID_PREFIX.len();
+        Ok(Self { template, id_at })
+    }
+
+    pub(crate) fn of(&self, id: &IdBytes) -> Vec<u8> {
+        let mut body = self.template.clone();
+        write_hex(id, &mut body[self.id_at..]);
+        body
     }
 }
 
 const SIGNATURE_LABEL: &str = ",v1=";
 
-fn sign_all(
-    recipe: &Recipe<'_>,
-    sign: &(dyn Fn(&Delivery) -> anyhow::Result<[u8; SIGNATURE_BYTES]> + Sync),
-) -> anyhow::Result<Vec<Delivery>> {
+/// Deliveries with random ids, not signed yet.
+fn random_deliveries(recipe: &Recipe<'_>) -> Vec<Delivery> {
     let mut random = fastrand::Rng::with_seed(recipe.seed);
     let distinct = recipe
         .conflicting_ids
         .unwrap_or(recipe.count)
         .clamp(1, recipe.count);
-    let ids: Vec<[u8; ID_BYTES]> = (0..distinct)
+    let ids: Vec<IdBytes> = (0..distinct)
         .map(|_| {
             let mut id = [0; ID_BYTES];
             random.fill(&mut id);
@@ -136,13 +188,19 @@ fn sign_all(
         Some(_) => fastrand::u32(1..).to_be_bytes(),
         None => [0; VARIANT_BYTES],
     };
-    let mut deliveries: Vec<Delivery> = (0..recipe.count)
+    (0..recipe.count)
         .map(|number| Delivery {
             id: ids[number % distinct],
             variant: variant(),
             signature: [0; SIGNATURE_BYTES],
         })
-        .collect();
+        .collect()
+}
+
+fn sign_all(
+    deliveries: &mut [Delivery],
+    sign: &(dyn Fn(&Delivery) -> anyhow::Result<[u8; SIGNATURE_BYTES]> + Sync),
+) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let share = deliveries.len().div_ceil(cores);
     std::thread::scope(|scope| {
@@ -162,8 +220,7 @@ fn sign_all(
                 .join()
                 .map_err(|_| anyhow::anyhow!("a signing thread panicked"))?
         })
-    })?;
-    Ok(deliveries)
+    })
 }
 
 fn sign(signer: &Signer, timestamp: i64, body: &[u8]) -> anyhow::Result<[u8; SIGNATURE_BYTES]> {
@@ -310,6 +367,37 @@ mod tests {
         };
         assert_eq!(ids(1), ids(1));
         assert_ne!(ids(1), ids(2));
+    }
+
+    fn recipe(count: usize) -> Recipe<'static> {
+        Recipe {
+            address: "127.0.0.1:1".parse().unwrap(),
+            path: "/in/bench",
+            secret: SECRET,
+            count,
+            seed: 0,
+            conflicting_ids: None,
+        }
+    }
+
+    #[test]
+    fn known_ids_are_sent_with_the_bodies_that_a_filled_store_has() {
+        let ids: Vec<IdBytes> = (1..=3).map(|number| [number; ID_BYTES]).collect();
+        let prepared = Prepared::known(&recipe(2), ids.as_flattened()).unwrap();
+        assert_eq!(prepared.count(), 2);
+        let bodies = Bodies::new().unwrap();
+        let mut request = prepared.blank();
+        for (number, id) in ids.iter().take(2).enumerate() {
+            prepared.fill(number, &mut request);
+            assert_eq!(event_id_by_the_verifier(&request), event_id(id));
+            assert!(request.ends_with(&bodies.of(id)));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_a_list_of_ids_is_refused() {
+        assert!(Prepared::known(&recipe(2), &[]).is_err());
+        assert!(Prepared::known(&recipe(2), &[0; ID_BYTES + 1]).is_err());
     }
 
     #[test]

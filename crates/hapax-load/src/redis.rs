@@ -6,6 +6,7 @@ mod information;
 mod persistence;
 mod redis_url;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -35,6 +36,13 @@ pub struct Redis {
     masters: Vec<MultiplexedConnection>,
     /// Matches every key of the store and no other key.
     pattern: String,
+}
+
+/// A server as a process of its machine, which may be another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServerProcess {
+    pub(crate) pid: u32,
+    pub(crate) uptime: Duration,
 }
 
 impl Redis {
@@ -145,6 +153,31 @@ impl Redis {
             }
         }
         least.context("there is no master")
+    }
+
+    /// The process of every master, as each reports it.
+    pub(crate) async fn processes(&mut self) -> anyhow::Result<Vec<ServerProcess>> {
+        let mut processes = Vec::new();
+        for master in &mut self.masters {
+            let information = Information::of(master).await?;
+            processes.push(ServerProcess {
+                pid: u32::try_from(information.number("process_id")?)?,
+                uptime: Duration::from_secs(information.number("uptime_in_seconds")?),
+            });
+        }
+        Ok(processes)
+    }
+
+    /// The folder that the first master writes to, if it may be read.
+    pub(crate) async fn folder(&mut self) -> Option<PathBuf> {
+        let master = self.masters.first_mut()?;
+        let setting = redis::cmd("CONFIG")
+            .arg("GET")
+            .arg("dir")
+            .query_async(master)
+            .await;
+        let setting: Option<(String, String)> = setting.ok();
+        setting.map(|(_, folder)| PathBuf::from(folder))
     }
 
     async fn look_at_memory(&mut self) -> anyhow::Result<(u64, bool)> {

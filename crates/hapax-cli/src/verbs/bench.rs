@@ -14,14 +14,17 @@ use hapax_load::{bench, interrupt, preload, workspace};
 use hapax_terminal::output;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Deleting millions of keys takes a while.
+const CLEAN_LIMIT: Duration = Duration::from_secs(300);
 
 /// Benchmark this machine against the ceiling of a handler that stores nothing.
 ///
 /// Runs a bare HTTP handler and the service in turns, with the same client, a 1 KiB body, random ids and a real
 /// signature. Prints new events, duplicates and deliveries per second, latencies and memory, each as a number and as a
-/// ratio to the ceiling. The client runs in its own process, and the store is on a disk.
+/// ratio to the ceiling, and beside every rate the processor time per event of the service and of the database. The
+/// client runs in its own process, and the store is on a disk.
 ///
-/// The full run takes about thirteen minutes and temporarily up to 30 GB of disk; `--quick` takes about a minute.
+/// The full run takes about seventeen minutes and temporarily up to 30 GB of disk; `--quick` takes about two minutes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,6 +33,7 @@ Examples:
   hapax bench --quick --telemetry
   hapax bench --quick --hostile
   hapax bench --quick --encryption
+  hapax bench --growth --events 1000000
   hapax bench --retention --seconds 120
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick
@@ -78,6 +82,18 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["dashboard", "telemetry", "retention"])]
     pub hostile: bool,
 
+    /// Measure growth instead: a store is filled to --events, and at each power of ten from 10,000 on it measures new
+    /// events, duplicates of old events, deliveries, purging, the slowest dashboard page, bytes per event and memory.
+    /// It refuses to start without enough free disk space, and removes everything it has written
+    #[arg(long, conflicts_with_all = ["dashboard", "telemetry", "retention", "encryption", "hostile"])]
+    pub growth: bool,
+
+    /// Events to fill the store with for --growth; beyond 10 million, ledger entries without payloads [default:
+    /// 10000000, with --quick 100000]
+    #[arg(long, value_name = "N", requires = "growth",
+          value_parser = clap::value_parser!(u64).range(bench::growth::EVENTS_MIN..=bench::growth::EVENTS_MAX))]
+    pub events: Option<u64>,
+
     /// Entries in the large ledger that is compared with an empty one; 0 skips it [default: 5000000, with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub preload: Option<u64>,
@@ -96,7 +112,11 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     refuse_used(args.store.as_ref()).await?;
     let (dashboard, telemetry, retention) = (args.dashboard, args.telemetry, args.retention);
     let (hostile, encryption) = (args.hostile, args.encryption);
+    let growth = growth_events(&args);
     let plan = plan(args)?;
+    if let Some(events) = growth {
+        return measure_growth(&plan, events, globals).await;
+    }
     if encryption {
         return measure_encryption(&plan, globals).await;
     }
@@ -159,6 +179,35 @@ async fn measure_encryption(plan: &bench::Plan, globals: &Globals) -> Result<(),
         bench::encryption::print(&results)?;
     }
     met(results.is_reached())
+}
+
+/// The number of events to grow to, if growth is measured.
+fn growth_events(args: &Args) -> Option<u64> {
+    let default = if args.quick {
+        bench::growth::EVENTS_QUICK
+    } else {
+        bench::growth::EVENTS
+    };
+    args.growth.then(|| args.events.unwrap_or(default))
+}
+
+async fn measure_growth(plan: &bench::Plan, events: u64, globals: &Globals) -> Result<(), CliError> {
+    if let Some(shortage) = bench::growth::shortage(plan, events).await? {
+        return Err(CliError::usage(shortage.to_string()));
+    }
+    let results = interrupt::guard(bench::growth::run(plan, events)).await;
+    // After an interruption, too: millions of events must not stay in somebody's database.
+    let cleaned = tokio::time::timeout(CLEAN_LIMIT, bench::growth::clean(plan)).await;
+    if !matches!(cleaned, Ok(Ok(()))) {
+        output::warning("the events of the benchmark could not be removed from the store");
+    }
+    let results = results?;
+    if globals.json {
+        output::json(&results)?;
+    } else {
+        bench::growth::print(&results)?;
+    }
+    Ok(())
 }
 
 /// The exit code of a measurement with a target.
@@ -256,6 +305,8 @@ mod tests {
             encryption: false,
             retention: false,
             hostile: false,
+            growth: false,
+            events: None,
             preload: None,
             backlog: None,
             dir: None,
@@ -275,6 +326,47 @@ mod tests {
         })
         .unwrap();
         assert_eq!((plan.seconds, plan.rounds, plan.preload), (7, 9, 10));
+    }
+
+    #[test]
+    fn growth_ends_where_it_is_told_to() {
+        let events = |growth, quick, events| {
+            growth_events(&Args {
+                quick,
+                growth,
+                events,
+                ..args()
+            })
+        };
+        assert_eq!(events(true, false, None), Some(10_000_000));
+        assert_eq!(events(true, true, None), Some(100_000));
+        assert_eq!(events(true, true, Some(20_000)), Some(20_000));
+        assert_eq!(events(false, true, None), None);
+    }
+
+    #[derive(Debug, clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn a_number_of_events_belongs_to_growth_and_has_bounds() {
+        use clap::Parser as _;
+        let parse = |words: &[&str]| Command::try_parse_from([&["bench"][..], words].concat());
+        assert_eq!(
+            parse(&["--growth", "--events", "10000"]).unwrap().args.events,
+            Some(10_000)
+        );
+        for wrong in [
+            &["--events", "10000"][..],
+            &["--growth", "--events", "9999"],
+            &["--growth", "--events", "100000001"],
+            &["--growth", "--retention"],
+            &["--growth", "--hostile"],
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[tokio::test]

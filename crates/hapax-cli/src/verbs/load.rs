@@ -1,6 +1,7 @@
 //! `hapax load` (hidden): the load client, which `hapax bench` runs as a separate process.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -51,6 +52,10 @@ pub struct Args {
     #[arg(long)]
     pub conflicting: Option<usize>,
 
+    /// File with the ids to send in place of random ones: 12 bytes each
+    #[arg(long, value_name = "FILE", conflicts_with = "conflicting")]
+    pub ids: Option<PathBuf>,
+
     /// Start over after the last event, until the time is up
     #[arg(long)]
     pub repeat: bool,
@@ -69,14 +74,21 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 }
 
 fn measure(args: &Args) -> anyhow::Result<Report> {
-    let prepared = Prepared::new(&Recipe {
+    let recipe = Recipe {
         address: args.address,
         path: &args.path,
         secret: args.secret.expose(),
         count: args.distinct,
         seed: args.seed,
         conflicting_ids: args.conflicting,
-    })?;
+    };
+    let prepared = match &args.ids {
+        Some(file) => {
+            let ids = std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))?;
+            Prepared::known(&recipe, &ids)?
+        }
+        None => Prepared::new(&recipe)?,
+    };
     let plan = Plan {
         address: args.address,
         connections: args.connections,

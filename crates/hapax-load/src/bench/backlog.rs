@@ -17,7 +17,8 @@ use crate::workspace::{Afterwards, Workspace};
 use hapax_config::StoreUrl;
 use hapax_server::OpenStore;
 
-use super::median::median;
+use super::database::Database;
+use super::meter::{Meter, Rate};
 use super::plan::Plan;
 
 /// Deliveries leased and finished in one run; there are several runs at each backlog length.
@@ -35,23 +36,30 @@ pub struct Backlog {
     /// Deliveries in the long backlog at its start.
     pub deliveries: u64,
     /// Runs in which only the leased deliveries are queued.
-    pub short: Vec<f64>,
+    pub short: Vec<Rate>,
     /// Runs with the long backlog.
-    pub long: Vec<f64>,
+    pub long: Vec<Rate>,
 }
 
 impl Backlog {
-    pub fn short_per_second(&self) -> f64 {
-        median(self.short.iter().copied())
+    pub fn with_short(&self) -> Rate {
+        Rate::median(&self.short)
     }
 
-    pub fn long_per_second(&self) -> f64 {
-        median(self.long.iter().copied())
+    pub fn with_long(&self) -> Rate {
+        Rate::median(&self.long)
     }
 }
 
 /// Runs the comparison, on the plan's store or on a file inside `parent`.
-pub(super) async fn run(plan: &Plan, deliveries: u64, parent: &Path) -> anyhow::Result<Backlog> {
+pub(super) async fn run(
+    plan: &Plan,
+    deliveries: u64,
+    database: &Database,
+    parent: &Path,
+) -> anyhow::Result<Backlog> {
+    // The store is used by this process, which so stands for the service.
+    let meter = Meter::new(std::process::id(), database);
     let workspace = Workspace::create(parent, Afterwards::Remove)?;
     let own = format!("sqlite:{}", workspace.path().join("hapax.db").display());
     let url: StoreUrl = plan.store.clone().unwrap_or(own).parse()?;
@@ -65,22 +73,26 @@ pub(super) async fn run(plan: &Plan, deliveries: u64, parent: &Path) -> anyhow::
     };
     for _ in 0..RUNS {
         preload::enqueue(&*backend, "short", LEASED).await?;
-        backlog.short.push(measure(&backend, "short").await?);
+        backlog.short.push(measure(&backend, "short", meter).await?);
     }
     preload::enqueue(&*backend, "long", deliveries).await?;
     for _ in 0..RUNS {
-        backlog.long.push(measure(&backend, "long").await?);
+        backlog.long.push(measure(&backend, "long", meter).await?);
     }
     store.close().await;
     Ok(backlog)
 }
 
-/// Leases and finishes deliveries; returns the rate per second.
-async fn measure(store: &Arc<dyn Backend>, destination: &str) -> anyhow::Result<f64> {
+/// Leases and finishes deliveries.
+async fn measure(store: &Arc<dyn Backend>, destination: &str, meter: Meter<'_>) -> anyhow::Result<Rate> {
     let left = AtomicU64::new(LEASED);
+    let running = meter.start();
     let started = Instant::now();
     try_join_all((0..WORKERS).map(|_| drain(&**store, destination, &left))).await?;
-    Ok(LEASED as f64 / started.elapsed().as_secs_f64())
+    Ok(Rate {
+        per_second: LEASED as f64 / started.elapsed().as_secs_f64(),
+        processor_us: running.end().per_event(LEASED),
+    })
 }
 
 async fn drain(store: &dyn Backend, destination: &str, left: &AtomicU64) -> anyhow::Result<()> {

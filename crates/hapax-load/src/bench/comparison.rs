@@ -11,6 +11,7 @@ use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
+use super::database::Database;
 use super::median::median;
 use super::plan::Plan;
 use super::site;
@@ -52,13 +53,20 @@ pub(super) trait Pair: Default + Display {
     fn ratio(&self) -> f64;
 
     /// Measures one side in this folder, and returns what was unexpected.
-    async fn measure(&mut self, plan: &Plan, side: Side, folder: &Path) -> anyhow::Result<Vec<String>>;
+    async fn measure(
+        &mut self,
+        plan: &Plan,
+        database: &Database,
+        side: Side,
+        folder: &Path,
+    ) -> anyhow::Result<Vec<String>>;
 }
 
 /// Measures one pair per round of the plan.
 pub(super) async fn run<P: Pair>(plan: &Plan) -> anyhow::Result<Comparison<P>> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;
+    let database = Database::find(plan).await?;
     let progress = Progress::new(plan.rounds as u64 * 2);
     let mut pairs: Vec<P> = Vec::with_capacity(plan.rounds);
     let mut problems = Vec::new();
@@ -68,7 +76,7 @@ pub(super) async fn run<P: Pair>(plan: &Plan) -> anyhow::Result<Comparison<P>> {
             progress.say(format!("pair {}: {}", number + 1, P::label(side)));
             let fresh = Workspace::create(workspace.path(), Afterwards::Remove)?;
             site::empty(plan).await?;
-            problems.extend(pair.measure(plan, side, fresh.path()).await?);
+            problems.extend(pair.measure(plan, &database, side, fresh.path()).await?);
             progress.step();
         }
         pairs.push(pair);

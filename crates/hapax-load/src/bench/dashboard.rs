@@ -22,8 +22,8 @@ use hapax_server::OpenStore;
 use hapax_terminal::output;
 
 use super::plan::Plan;
-use fill::{PAUSED, SOURCES, WORKING};
-use pages::Page;
+pub(super) use fill::{Filling, Landmarks, PAUSED, SOURCES, WORKING};
+pub(super) use pages::{Page, measure as measure_pages};
 use tail::Tail;
 
 /// The most events to store first.
@@ -59,10 +59,7 @@ pub async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
         encryption_key: None,
         sources,
         secret: secret.clone(),
-        destinations: format!(
-            "\n[destinations.{WORKING}]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n\
-             \n[destinations.{PAUSED}]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n"
-        ),
+        destinations: destinations(),
     };
     let site = Site::create(workspace.path(), &settings)?;
     let service = site.start().await?;
@@ -76,6 +73,14 @@ pub async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
         pages,
         tail,
     })
+}
+
+/// The destinations of the stored events. Nothing is delivered to them: one is paused, the other has nothing queued.
+pub(super) fn destinations() -> String {
+    format!(
+        "\n[destinations.{WORKING}]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n\
+         \n[destinations.{PAUSED}]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n"
+    )
 }
 
 pub fn print(results: &Results) -> std::io::Result<()> {

@@ -3,20 +3,23 @@
 use std::fmt;
 use std::path::Path;
 
+use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::service::{Settings, Site, new_secret};
 
 use super::comparison::{self, CONNECTIONS, Comparison, Pair as _, Side};
+use super::database::Database;
+use super::meter::{Meter, Rate};
 use super::plan::Plan;
 use super::round::unexpected;
 use super::site::{self, Loads};
 
-/// New events per second on both sides.
+/// New events on both sides.
 #[derive(Debug, Default, Serialize)]
 pub struct Pair {
-    plain: f64,
-    encrypted: f64,
+    plain: Rate,
+    encrypted: Rate,
 }
 
 pub async fn run(plan: &Plan) -> anyhow::Result<Comparison<Pair>> {
@@ -38,10 +41,16 @@ impl comparison::Pair for Pair {
     }
 
     fn ratio(&self) -> f64 {
-        comparison::ratio(self.encrypted, self.plain)
+        comparison::ratio(self.encrypted.per_second, self.plain.per_second)
     }
 
-    async fn measure(&mut self, plan: &Plan, side: Side, folder: &Path) -> anyhow::Result<Vec<String>> {
+    async fn measure(
+        &mut self,
+        plan: &Plan,
+        database: &Database,
+        side: Side,
+        folder: &Path,
+    ) -> anyhow::Result<Vec<String>> {
         let secret = new_secret();
         let key = format!("{:032x}", fastrand::u128(..));
         let settings = Settings {
@@ -50,15 +59,18 @@ impl comparison::Pair for Pair {
         };
         let place = Site::create(folder, &settings)?;
         let service = place.start().await?;
+        let pid = service.pid().context("the service has no process id")?;
         let loads = Loads {
             secret: &secret,
             seconds: plan.seconds,
         };
+        let running = Meter::new(pid, database).start();
         let report = loads.new_events(place.ingest(), CONNECTIONS).await?;
+        let rate = Rate::of(&report, running.end());
         service.end().await?;
         match side {
-            Side::Without => self.plain = report.per_second,
-            Side::With => self.encrypted = report.per_second,
+            Side::Without => self.plain = rate,
+            Side::With => self.encrypted = rate,
         }
         let problem = unexpected(Self::label(side), &report, report.counts.accepted);
         Ok(problem.into_iter().collect())
@@ -69,7 +81,7 @@ impl fmt::Display for Pair {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "new events in plain {:.0}/s, encrypted {:.0}/s: {:.3}",
+            "new events in plain {}, encrypted {}: {:.3}",
             self.plain,
             self.encrypted,
             self.ratio()

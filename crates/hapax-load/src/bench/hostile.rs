@@ -7,18 +7,20 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::child::{self, Attack, Load};
 use crate::client::Order;
 use crate::machine::Machine;
-use crate::report::Report;
 use crate::service::{Site, new_secret};
 use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
 use super::comparison::{self, Side, Verdict};
+use super::database::Database;
+use super::meter::{Meter, Rate};
 use super::plan::{NEW_PER_SECOND_MAX, Plan};
 use super::round::unexpected;
 use super::site::{self, STORED};
@@ -42,15 +44,15 @@ pub struct Results {
     verdict: Verdict,
 }
 
-/// Events per second of the correctly signed source.
+/// Events of the correctly signed source.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Round {
     /// As fast as they are answered.
-    peak: f64,
+    peak: Rate,
     /// At half of the peak.
-    alone: f64,
-    /// At half of the peak, under attack.
-    attacked: f64,
+    alone: Rate,
+    /// At half of the peak, under attack; what the attack costs is part of the processor time.
+    attacked: Rate,
     /// The 99th percentile of the time to an answer, in microseconds.
     alone_p99_us: u64,
     attacked_p99_us: u64,
@@ -67,7 +69,7 @@ impl Results {
 
 impl Round {
     fn ratio(&self) -> f64 {
-        comparison::ratio(self.attacked, self.alone)
+        comparison::ratio(self.attacked.per_second, self.alone.per_second)
     }
 }
 
@@ -102,7 +104,7 @@ pub fn print(results: &Results) -> std::io::Result<()> {
     ))?;
     for round in &results.rounds {
         output::line(format_args!(
-            "peak {:.0}/s; at half of it {:.0}/s (p99 {:.1} ms), under attack {:.0}/s (p99 {:.1} ms): {:.3}; {} refusals",
+            "peak {}; at half of it {} (p99 {:.1} ms), under attack {} (p99 {:.1} ms): {:.3}; {} refusals",
             round.peak,
             round.alone,
             round.alone_p99_us as f64 / 1000.0,
@@ -127,29 +129,30 @@ async fn measure(
     let secret = new_secret();
     let place = site::create(workspace.path(), plan.store.as_deref(), None, &secret)?;
     let service = place.start().await?;
+    let pid = service.pid().context("the service has no process id")?;
+    let database = Database::find(plan).await?;
     let driving = Driving {
         place: &place,
         secret: &secret,
         seconds: plan.seconds,
+        meter: Meter::new(pid, &database),
     };
     let mut round = Round::default();
     let say = |what: &str| progress.say(format!("round {}: {what}", number + 1));
     say("peak");
-    round.peak = driving.run(None, problems).await?.per_second;
+    (round.peak, _) = driving.run(None, problems).await?;
     progress.step();
-    let half = (round.peak / 2.0).max(1.0) as u32;
+    let half = (round.peak.per_second / 2.0).max(1.0) as u32;
     for side in comparison::order(number) {
         match side {
             Side::Without => {
                 say("half of it, alone");
-                let report = driving.run(Some(half), problems).await?;
-                (round.alone, round.alone_p99_us) = (report.per_second, report.latency.p99_us);
+                (round.alone, round.alone_p99_us) = driving.run(Some(half), problems).await?;
             }
             Side::With => {
                 say("half of it, under attack");
                 let attack = Attack::start(place.ingest(), PATH, HOSTILE_CONNECTIONS).await?;
-                let report = driving.run(Some(half), problems).await?;
-                (round.attacked, round.attacked_p99_us) = (report.per_second, report.latency.p99_us);
+                (round.attacked, round.attacked_p99_us) = driving.run(Some(half), problems).await?;
                 drop(attack);
             }
         }
@@ -171,11 +174,13 @@ struct Driving<'a> {
     place: &'a Site,
     secret: &'a str,
     seconds: u64,
+    meter: Meter<'a>,
 }
 
 impl Driving<'_> {
-    /// Sends new events at a rate, or as fast as they are answered.
-    async fn run(&self, rate: Option<u32>, problems: &mut Vec<String>) -> anyhow::Result<Report> {
+    /// Sends new events at a rate, or as fast as they are answered; returns what was reached, and the 99th percentile in
+    /// microseconds.
+    async fn run(&self, rate: Option<u32>, problems: &mut Vec<String>) -> anyhow::Result<(Rate, u64)> {
         let per_second = rate.map_or(NEW_PER_SECOND_MAX, |rate| rate as usize + 1);
         let load = Load {
             address: self.place.ingest(),
@@ -185,13 +190,16 @@ impl Driving<'_> {
             seconds: self.seconds,
             distinct: per_second * self.seconds as usize,
             conflicting: None,
+            ids: None,
             seed: fastrand::u64(..),
             order: Order::Once,
             rate,
         };
+        let running = self.meter.start();
         let report = child::load(&load).await?;
+        let spent = running.end();
         problems.extend(unexpected(STORED, &report, report.counts.accepted));
-        Ok(report)
+        Ok((Rate::of(&report, spent), report.latency.p99_us))
     }
 }
 
@@ -201,10 +209,14 @@ mod tests {
 
     #[test]
     fn a_ratio_is_of_what_was_reached_alone() {
+        let rate = |per_second| Rate {
+            per_second,
+            ..Rate::default()
+        };
         let round = Round {
-            peak: 300.0,
-            alone: 100.0,
-            attacked: 95.0,
+            peak: rate(300.0),
+            alone: rate(100.0),
+            attacked: rate(95.0),
             ..Round::default()
         };
         assert!((round.ratio() - 0.95).abs() < 1e-9);

@@ -3,16 +3,18 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::preload;
-use crate::report::Report;
 use crate::service::{Site, new_secret};
 use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::progress::Progress;
 
+use super::database::Database;
+use super::meter::{Meter, ProcessorUs, Rate};
 use super::plan::Plan;
-use super::round::unexpected;
+use super::round::{Measured, unexpected};
 use super::site::{self, Loads, STORED};
 
 const CONNECTIONS: usize = 256;
@@ -22,21 +24,21 @@ pub struct Ledger {
     /// Entries in the large ledger at its start.
     pub entries: u64,
     /// Runs on a store that was empty at their start.
-    pub empty: Vec<Report>,
+    pub empty: Vec<Measured>,
     /// Runs on the large ledger, which grows with each run.
-    pub large: Vec<Report>,
+    pub large: Vec<Measured>,
     /// Unexpected results.
     pub problems: Vec<String>,
 }
 
 impl Ledger {
-    /// Events per second on the empty store, across all its runs.
-    pub fn empty_per_second(&self) -> f64 {
+    /// New events on the empty store, across all its runs.
+    pub fn on_empty(&self) -> Rate {
         mean(&self.empty)
     }
 
-    /// Events per second on the large one.
-    pub fn large_per_second(&self) -> f64 {
+    /// New events on the large one.
+    pub fn on_large(&self) -> Rate {
         mean(&self.large)
     }
 }
@@ -56,7 +58,7 @@ pub(super) async fn run(plan: &Plan, entries: u64, parent: &Path) -> anyhow::Res
     let progress = Progress::new(4);
     for turn in [Turn::Empty, Turn::Large, Turn::Large, Turn::Empty] {
         progress.say(format!("{} for {} s", turn.label(), plan.ledger_seconds));
-        let report = match turn {
+        let measured = match turn {
             Turn::Empty => {
                 let workspace = Workspace::create(parent, Afterwards::Remove)?;
                 let site = site::create(workspace.path(), None, None, &secret)?;
@@ -64,12 +66,14 @@ pub(super) async fn run(plan: &Plan, entries: u64, parent: &Path) -> anyhow::Res
             }
             Turn::Large => measure(plan, &large, &secret).await?,
         };
-        ledger
-            .problems
-            .extend(unexpected(turn.label(), &report, report.counts.accepted));
+        ledger.problems.extend(unexpected(
+            turn.label(),
+            &measured.report,
+            measured.report.counts.accepted,
+        ));
         match turn {
-            Turn::Empty => ledger.empty.push(report),
-            Turn::Large => ledger.large.push(report),
+            Turn::Empty => ledger.empty.push(measured),
+            Turn::Large => ledger.large.push(measured),
         }
         progress.step();
     }
@@ -91,23 +95,32 @@ impl Turn {
     }
 }
 
-async fn measure(plan: &Plan, site: &Site, secret: &str) -> anyhow::Result<Report> {
+async fn measure(plan: &Plan, site: &Site, secret: &str) -> anyhow::Result<Measured> {
     let service = site.start().await?;
+    let pid = service.pid().context("the service has no process id")?;
     let loads = Loads {
         secret,
         seconds: plan.ledger_seconds,
     };
+    let running = Meter::new(pid, &Database::File).start();
     let report = loads.new_events(site.ingest(), CONNECTIONS).await?;
+    let spent = running.end();
     service.end().await?;
-    Ok(report)
+    Ok(Measured {
+        processor_us: spent.per_event(report.counts.accepted),
+        report,
+    })
 }
 
-fn mean(reports: &[Report]) -> f64 {
-    let accepted: u64 = reports.iter().map(|report| report.counts.accepted).sum();
-    let seconds: f64 = reports.iter().map(|report| report.seconds).sum();
-    if seconds > 0.0 {
-        accepted as f64 / seconds
-    } else {
-        0.0
+fn mean(runs: &[Measured]) -> Rate {
+    let accepted: u64 = runs.iter().map(|run| run.report.counts.accepted).sum();
+    let seconds: f64 = runs.iter().map(|run| run.report.seconds).sum();
+    Rate {
+        per_second: if seconds > 0.0 {
+            accepted as f64 / seconds
+        } else {
+            0.0
+        },
+        processor_us: ProcessorUs::median(runs.iter().map(|run| run.processor_us)),
     }
 }

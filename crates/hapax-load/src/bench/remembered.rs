@@ -2,11 +2,8 @@
 //! own `accept`, their payloads are purged, and the memory that remains is divided by their number.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use anyhow::Context as _;
-use hapax_core::store::{PurgeOrder, PurgeWindow};
-use hapax_core::{Clock, Secret, SourceName, Store, SystemClock, Timestamp};
+use hapax_core::{Clock, Secret, Store, SystemClock, Timestamp};
 use serde::Serialize;
 
 use crate::preload;
@@ -16,12 +13,8 @@ use hapax_server::OpenStore;
 use hapax_terminal::progress::Progress;
 
 use super::plan::{Plan, StoreKind};
+use super::purge;
 use super::site::{self, STORED};
-
-/// Later than any event of this run was received.
-const LATER: Duration = Duration::from_secs(86_400);
-/// Rows to purge in one call.
-const PURGE_ROWS: u32 = 1_000;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Remembered {
@@ -65,7 +58,7 @@ async fn measure(url: &str, entries: u64) -> anyhow::Result<Remembered> {
     let backend = store.backend();
     let empty_bytes = redis.used_memory().await?;
     preload::remember(&*backend, STORED, entries).await?;
-    let purged = purge(&*backend, clock.now(), entries).await?;
+    let purged = purge_payloads(&*backend, clock.now(), entries).await?;
     anyhow::ensure!(
         purged == entries,
         "{entries} payloads were written, and {purged} were purged"
@@ -80,28 +73,13 @@ async fn measure(url: &str, entries: u64) -> anyhow::Result<Remembered> {
 }
 
 /// Purges every payload but no ledger entry; returns the number of payloads.
-async fn purge(store: &dyn Store, now: Timestamp, entries: u64) -> anyhow::Result<u64> {
+async fn purge_payloads(store: &dyn Store, now: Timestamp, entries: u64) -> anyhow::Result<u64> {
     let progress = Progress::new(entries);
     progress.say(format!("purging {entries} payloads"));
-    let order = PurgeOrder {
-        windows: vec![PurgeWindow {
-            source: SourceName::from(STORED),
-            payload_before: now.plus(LATER),
-            dead_before: now.plus(LATER),
-        }],
-        ledger_before: now,
-        limit: PURGE_ROWS,
-    };
-    let mut purged = 0;
-    loop {
-        let step = store.purge(order.clone()).await.context("a purge failed")?;
-        anyhow::ensure!(step.ledger == 0, "a ledger entry expired too early");
-        purged += step.events;
-        progress.set(purged);
-        if !step.more {
-            return Ok(purged);
-        }
-    }
+    let order = purge::order(STORED, now, now);
+    let purged = purge::run(store, &order, |events| progress.set(events)).await?;
+    anyhow::ensure!(purged.ledger == 0, "a ledger entry expired too early");
+    Ok(purged.events)
 }
 
 #[cfg(test)]

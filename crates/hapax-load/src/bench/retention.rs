@@ -31,6 +31,8 @@ use hapax_server::OpenStore;
 use hapax_terminal::output;
 use hapax_terminal::progress::Progress;
 
+use super::database::Database;
+use super::meter::{Meter, ProcessorUs, Rate};
 use super::plan::Plan;
 use super::site::{self, STORED};
 
@@ -55,6 +57,9 @@ pub struct Results {
     ledger_window_seconds: u64,
     without: Report,
     with: Report,
+    /// Of this process, in which the callers and the engine run, and of the database.
+    without_processor_us: ProcessorUs,
+    with_processor_us: ProcessorUs,
     purged_events: u64,
     purged_ledger: u64,
     samples: Vec<Sample>,
@@ -103,12 +108,17 @@ enum Purging {
 pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
     let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
     let machine = Machine::probe(workspace.path())?;
+    let database = Database::find(plan).await?;
     let progress = Progress::new(2);
     progress.say("accepts without purging".to_owned());
+    let running = Meter::new(std::process::id(), &database).start();
     let (without, _) = measure(plan, Purging::Off, workspace.path()).await?;
+    let without_processor_us = running.end().per_event(without.counts.accepted);
     progress.step();
     progress.say("accepts with purging".to_owned());
+    let running = Meter::new(std::process::id(), &database).start();
     let (with, counted) = measure(plan, Purging::On, workspace.path()).await?;
+    let with_processor_us = running.end().per_event(with.counts.accepted);
     progress.step();
     progress.end();
     let samples = counted.samples.lock().clone();
@@ -134,6 +144,8 @@ pub async fn run(plan: &Plan) -> anyhow::Result<Results> {
         samples,
         without,
         with,
+        without_processor_us,
+        with_processor_us,
     })
 }
 
@@ -145,13 +157,16 @@ pub fn print(results: &Results) -> std::io::Result<()> {
         results.payload_retention_seconds,
         results.ledger_window_seconds
     ))?;
-    for (name, report) in [
-        ("without purging", &results.without),
-        ("with purging", &results.with),
+    for (name, report, processor_us) in [
+        ("without purging", &results.without, results.without_processor_us),
+        ("with purging", &results.with, results.with_processor_us),
     ] {
+        let rate = Rate {
+            per_second: report.per_second,
+            processor_us,
+        };
         output::line(format_args!(
-            "{name}: {:.0} accepts/s, p50 {:.2} ms, p99 {:.2} ms, slowest {:.0} ms, {} failed",
-            report.per_second,
+            "accepts {name}: {rate}, p50 {:.2} ms, p99 {:.2} ms, slowest {:.0} ms, {} failed",
             report.latency.p50_us as f64 / 1e3,
             report.latency.p99_us as f64 / 1e3,
             report.latency.max_us as f64 / 1e3,

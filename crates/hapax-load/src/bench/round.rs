@@ -19,6 +19,8 @@ use crate::sink::{TOTALS_PATH, Totals};
 use crate::workspace::{Afterwards, Workspace};
 use hapax_terminal::progress::Progress;
 
+use super::database::Database;
+use super::meter::{Meter, ProcessorUs, Rate};
 use super::plan::{CONNECTIONS, Plan};
 use super::site::{self, Loads, Outlets};
 
@@ -34,17 +36,17 @@ const DELIVERED_LIMIT: Duration = Duration::from_secs(300);
 #[derive(Debug, Default, Serialize)]
 pub struct Round {
     /// The bare handler.
-    pub ceiling: BTreeMap<usize, Report>,
+    pub ceiling: BTreeMap<usize, Measured>,
     /// Events that were never sent before.
-    pub new: BTreeMap<usize, Report>,
+    pub new: BTreeMap<usize, Measured>,
     /// Events that were sent before.
-    pub duplicates: BTreeMap<usize, Report>,
+    pub duplicates: BTreeMap<usize, Measured>,
     /// Known ids, each time with a different body.
-    pub conflicts: BTreeMap<usize, Report>,
-    /// Events per second, from the first accept to the last effect at the sink.
-    pub delivered_per_second: f64,
-    /// Events per second, from the first accept to the last commit of a `sql` destination.
-    pub committed_per_second: f64,
+    pub conflicts: BTreeMap<usize, Measured>,
+    /// From the first accept to the last effect at the sink.
+    pub delivered: Rate,
+    /// From the first accept to the last commit of a `sql` destination.
+    pub committed: Rate,
     /// From the start of the process to its first 200 at `/readyz`.
     pub ready_ms: f64,
     /// Resident memory before the first request.
@@ -55,6 +57,21 @@ pub struct Round {
     pub anonymous_peak_kib: Option<u64>,
     /// Unexpected results.
     pub problems: Vec<String>,
+}
+
+/// What the client saw, and what each answer cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    #[serde(flatten)]
+    pub report: Report,
+    pub processor_us: ProcessorUs,
+}
+
+/// A server under load, and how to read what it spends.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    address: SocketAddr,
+    meter: Meter<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +86,7 @@ enum Step {
 pub(super) async fn run(
     plan: &Plan,
     number: usize,
+    database: &Database,
     parent: &Path,
     progress: &Progress,
 ) -> anyhow::Result<Round> {
@@ -96,6 +114,14 @@ pub(super) async fn run(
     tokio::time::sleep(SETTLE).await;
     round.idle_resident_kib = Memory::of(pid).map(|memory| memory.resident_kib);
     let watch = Watch::start(pid);
+    let answering = Subject {
+        address: site.ingest(),
+        meter: Meter::new(pid, database),
+    };
+    let bare = Subject {
+        address: ceiling.address(),
+        meter: Meter::new(ceiling.pid()?, &Database::File),
+    };
 
     let seed = fastrand::u64(..);
     let label = format!("round {}", number + 1);
@@ -106,21 +132,19 @@ pub(super) async fn run(
     for step in order(number) {
         progress.say(format!("{label}: {}", step.label()));
         site::rest(plan).await?;
-        round
-            .measure(step, &loads, ceiling.address(), site.ingest(), seed)
-            .await?;
+        round.measure(step, &loads, bare, answering, seed).await?;
         progress.step();
     }
     progress.say(format!("{label}: accepted to delivered"));
     site::rest(plan).await?;
     round
-        .deliver(&loads, site.ingest(), sink.address(), plan.delivered_events)
+        .deliver(&loads, answering, sink.address(), plan.delivered_events)
         .await?;
     progress.step();
     progress.say(format!("{label}: accepted to committed"));
     site::rest(plan).await?;
     round
-        .commit(&loads, site.ingest(), &book, plan.delivered_events)
+        .commit(&loads, answering, &book, plan.delivered_events)
         .await?;
     progress.step();
 
@@ -164,69 +188,65 @@ impl Round {
         &mut self,
         step: Step,
         loads: &Loads<'_>,
-        ceiling: SocketAddr,
-        service: SocketAddr,
+        ceiling: Subject<'_>,
+        service: Subject<'_>,
         seed: u64,
     ) -> anyhow::Result<()> {
-        match step {
-            Step::Ceiling(connections) => {
-                let report = loads.ceiling(ceiling, connections).await?;
-                self.note(&step.label(), &report, report.counts.accepted);
-                self.ceiling.insert(connections, report);
-            }
-            Step::New(connections) => {
-                let report = loads.new_events(service, connections).await?;
-                self.note(&step.label(), &report, report.counts.accepted);
-                self.new.insert(connections, report);
-            }
-            Step::Duplicates(connections) => {
-                let report = loads.duplicates(service, connections, seed).await?;
-                self.note(&step.label(), &report, report.counts.duplicate);
-                self.duplicates.insert(connections, report);
-            }
-            Step::Conflicts(connections) => {
-                let report = loads.conflicts(service, connections, seed).await?;
-                self.note(&step.label(), &report, report.counts.conflict);
-                self.conflicts.insert(connections, report);
-            }
-        }
+        let subject = match step {
+            Step::Ceiling(_) => ceiling,
+            Step::New(_) | Step::Duplicates(_) | Step::Conflicts(_) => service,
+        };
+        let running = subject.meter.start();
+        let report = match step {
+            Step::Ceiling(connections) => loads.ceiling(ceiling.address, connections).await?,
+            Step::New(connections) => loads.new_events(service.address, connections).await?,
+            Step::Duplicates(connections) => loads.duplicates(service.address, connections, seed).await?,
+            Step::Conflicts(connections) => loads.conflicts(service.address, connections, seed).await?,
+        };
+        let spent = running.end();
+        let counts = &report.counts;
+        let (connections, expected) = match step {
+            Step::Ceiling(connections) | Step::New(connections) => (connections, counts.accepted),
+            Step::Duplicates(connections) => (connections, counts.duplicate),
+            Step::Conflicts(connections) => (connections, counts.conflict),
+        };
+        self.note(&step.label(), &report, expected);
+        let measured = Measured {
+            processor_us: spent.per_event(expected),
+            report,
+        };
+        let place = match step {
+            Step::Ceiling(_) => &mut self.ceiling,
+            Step::New(_) => &mut self.new,
+            Step::Duplicates(_) => &mut self.duplicates,
+            Step::Conflicts(_) => &mut self.conflicts,
+        };
+        place.insert(connections, measured);
         Ok(())
     }
 
     async fn deliver(
         &mut self,
         loads: &Loads<'_>,
-        service: SocketAddr,
+        service: Subject<'_>,
         sink: SocketAddr,
         count: usize,
     ) -> anyhow::Result<()> {
-        let report = loads.delivered(service, count).await?;
-        self.note("accepted to delivered", &report, report.counts.accepted);
-        let totals = wait_for_events(sink, report.counts.accepted).await?;
-        let missing = report.counts.accepted.saturating_sub(totals.events);
-        if missing > 0 {
-            self.problems.push(format!(
-                "accepted to delivered: {missing} of {} events had not reached the sink within {DELIVERED_LIMIT:?}",
-                report.counts.accepted
-            ));
-        }
-        // Without any effect, the time of the last one is 0, and so is the rate.
-        let took_us = totals
-            .last_effect_at_us
-            .saturating_sub(report.started_at_us)
-            .max(1);
-        self.delivered_per_second = totals.events as f64 / (took_us as f64 / 1e6);
+        let (rate, problems) = deliver(loads, service.address, service.meter, sink, count).await?;
+        self.delivered = rate;
+        self.problems.extend(problems);
         Ok(())
     }
 
     async fn commit(
         &mut self,
         loads: &Loads<'_>,
-        service: SocketAddr,
+        service: Subject<'_>,
         book: &Book,
         count: usize,
     ) -> anyhow::Result<()> {
-        let report = loads.committed(service, count).await?;
+        let running = service.meter.start();
+        let report = loads.committed(service.address, count).await?;
         let accepted = report.counts.accepted;
         self.note("accepted to committed", &report, accepted);
         let started = Instant::now();
@@ -241,7 +261,10 @@ impl Round {
                 "accepted to committed: {accepted} events, but {lines} lines after {DELIVERED_LIMIT:?}"
             ));
         }
-        self.committed_per_second = lines as f64 / took.as_secs_f64();
+        self.committed = Rate {
+            per_second: lines as f64 / took.as_secs_f64(),
+            processor_us: running.end().per_event(lines),
+        };
         Ok(())
     }
 
@@ -249,6 +272,43 @@ impl Round {
     fn note(&mut self, label: &str, report: &Report, expected: u64) {
         self.problems.extend(unexpected(label, report, expected));
     }
+}
+
+/// Sends new events that are delivered to the sink; returns the rate from the first accept to the last effect, and what
+/// was unexpected. The sink may have other events already.
+pub(super) async fn deliver(
+    loads: &Loads<'_>,
+    service: SocketAddr,
+    meter: Meter<'_>,
+    sink: SocketAddr,
+    count: usize,
+) -> anyhow::Result<(Rate, Vec<String>)> {
+    let before = totals(sink).await?.events;
+    let running = meter.start();
+    let report = loads.delivered(service, count).await?;
+    let accepted = report.counts.accepted;
+    let mut problems: Vec<String> = unexpected("accepted to delivered", &report, accepted)
+        .into_iter()
+        .collect();
+    let totals = wait_for_events(sink, before + accepted).await?;
+    let spent = running.end();
+    let delivered = totals.events - before;
+    let missing = accepted.saturating_sub(delivered);
+    if missing > 0 {
+        problems.push(format!(
+            "accepted to delivered: {missing} of {accepted} events had not reached the sink within {DELIVERED_LIMIT:?}"
+        ));
+    }
+    // Without any effect, the time of the last one is 0, and so is the rate.
+    let took_us = totals
+        .last_effect_at_us
+        .saturating_sub(report.started_at_us)
+        .max(1);
+    let rate = Rate {
+        per_second: delivered as f64 / (took_us as f64 / 1e6),
+        processor_us: spent.per_event(delivered),
+    };
+    Ok((rate, problems))
 }
 
 /// By the same clock as the client's report.
@@ -272,11 +332,15 @@ pub(super) fn unexpected(label: &str, report: &Report, expected: u64) -> Option<
 async fn wait_for_events(sink: SocketAddr, count: u64) -> anyhow::Result<Totals> {
     let started = Instant::now();
     loop {
-        let (_, body) = get(sink, TOTALS_PATH, "", PROBE_LIMIT).await?;
-        let totals: Totals = serde_json::from_slice(&body)?;
+        let totals = totals(sink).await?;
         if totals.events >= count || started.elapsed() >= DELIVERED_LIMIT {
             return Ok(totals);
         }
         tokio::time::sleep(PROBE_EVERY).await;
     }
+}
+
+async fn totals(sink: SocketAddr) -> anyhow::Result<Totals> {
+    let (_, body) = get(sink, TOTALS_PATH, "", PROBE_LIMIT).await?;
+    Ok(serde_json::from_slice(&body)?)
 }

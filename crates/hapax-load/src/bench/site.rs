@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use hapax_core::Secret;
-use hapax_store_postgres::Connector;
+use hapax_store_postgres::{Connected, Connector};
 
 use crate::book::Book;
 use crate::child::{self, Load};
 use crate::client::Order;
 use crate::connection::get;
+use crate::prepare::DELIVERIES_MAX;
 use crate::redis::{Persistence, Redis};
 use crate::report::Report;
 use crate::service::{Settings, Site, quoted};
@@ -52,6 +53,14 @@ pub(super) async fn rest(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
+/// Lets the store finish what filling it has left to do.
+pub(super) async fn settle(plan: &Plan) -> anyhow::Result<()> {
+    match (plan.kind(), &plan.store) {
+        (StoreKind::Postgres, Some(url)) => flush_postgres(&connect(&Secret::new(url)).await?).await,
+        (StoreKind::Postgres, None) | (StoreKind::Sqlite | StoreKind::Redis, _) => rest(plan).await,
+    }
+}
+
 /// How safely a Redis writes; other stores flush before they answer.
 pub(super) async fn persistence(plan: &Plan) -> anyhow::Result<Option<Persistence>> {
     match (plan.kind(), &plan.store) {
@@ -64,21 +73,28 @@ pub(super) async fn persistence(plan: &Plan) -> anyhow::Result<Option<Persistenc
 }
 
 async fn empty_postgres(url: &Secret) -> anyhow::Result<()> {
-    let connector = Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
-        .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
-    let client = connector.connect().await?.client;
-    client
+    let connected = connect(url).await?;
+    connected
+        .client
         .batch_execute("DROP SCHEMA IF EXISTS hapax CASCADE; DROP TABLE IF EXISTS hapax_inbox")
         .await?;
-    // Flush the writes of the last round, so that they do not count against this one.
-    client
-        .batch_execute("CHECKPOINT")
-        .await
-        .or_else(|error| match error.code() {
-            // Not every user may do this; those writes are then measured, too.
-            Some(_) => Ok(()),
-            None => Err(error.into()),
-        })
+    flush_postgres(&connected).await
+}
+
+/// Writes everything to the disk that was accepted so far, so that it does not count against the next measurement.
+async fn flush_postgres(connected: &Connected) -> anyhow::Result<()> {
+    let flushed = connected.client.batch_execute("CHECKPOINT").await;
+    flushed.or_else(|error| match error.code() {
+        // Not every user may do this; those writes are then measured, too.
+        Some(_) => Ok(()),
+        None => Err(error.into()),
+    })
+}
+
+async fn connect(url: &Secret) -> anyhow::Result<Connected> {
+    let connector = Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+        .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
+    Ok(connector.connect().await?)
 }
 
 #[derive(Clone, Copy)]
@@ -205,23 +221,68 @@ impl Loads<'_> {
         .await
     }
 
+    /// This many new events.
+    pub(super) async fn stored(
+        &self,
+        address: SocketAddr,
+        connections: usize,
+        count: usize,
+    ) -> anyhow::Result<Report> {
+        self.counted(address, STORED, connections, count).await
+    }
+
     /// This many new events, to be delivered.
     pub(super) async fn delivered(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
-        self.counted(address, DELIVERED, count).await
+        self.counted(address, DELIVERED, 64, count).await
     }
 
     /// This many new events, to be committed.
     pub(super) async fn committed(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
-        self.counted(address, COMMITTED, count).await
+        self.counted(address, COMMITTED, 64, count).await
+    }
+
+    /// Each event of a file of ids, once.
+    pub(super) async fn known(
+        &self,
+        address: SocketAddr,
+        connections: usize,
+        ids: &Path,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, STORED, connections);
+        child::load(&Load {
+            seconds: COUNT_SECONDS_MAX,
+            distinct: DELIVERIES_MAX,
+            ids: Some(ids),
+            ..load
+        })
+        .await
+    }
+
+    /// New events over one connection, each long after the last was answered.
+    pub(super) async fn lone(
+        &self,
+        address: SocketAddr,
+        events: u32,
+        per_second: u32,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, STORED, 1);
+        child::load(&Load {
+            seconds: COUNT_SECONDS_MAX,
+            distinct: events as usize,
+            rate: Some(per_second),
+            ..load
+        })
+        .await
     }
 
     async fn counted(
         &self,
         address: SocketAddr,
         source: &'static str,
+        connections: usize,
         count: usize,
     ) -> anyhow::Result<Report> {
-        let load = self.load(address, source, 64);
+        let load = self.load(address, source, connections);
         child::load(&Load {
             seconds: COUNT_SECONDS_MAX,
             distinct: count,
@@ -244,6 +305,7 @@ impl Loads<'_> {
             seconds: self.seconds,
             distinct: NEW_PER_SECOND_MAX * self.seconds as usize,
             conflicting: None,
+            ids: None,
             seed: fastrand::u64(..),
             order: Order::Once,
             rate: None,

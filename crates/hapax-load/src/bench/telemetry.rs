@@ -15,6 +15,8 @@ use crate::connection::Connection;
 use crate::service::{Settings, Site, new_secret, quoted};
 
 use super::comparison::{self, CONNECTIONS, Comparison, Pair as _, Side};
+use super::database::Database;
+use super::meter::{Meter, Rate};
 use super::plan::Plan;
 use super::round::unexpected;
 use super::site::{self, Loads, STORED};
@@ -26,11 +28,11 @@ const ALERT_EVERY: Duration = Duration::from_millis(200);
 /// Lines of `/metrics` that count failed alert messages to the receiver that is gone.
 const UNTOLD: &str = "hapax_alert_messages_total{receiver=\"gone\",result=\"failed\"}";
 
-/// Accepts per second on both sides.
+/// Accepts on both sides.
 #[derive(Debug, Default, Serialize)]
 pub struct Pair {
-    without: f64,
-    with: f64,
+    without: Rate,
+    with: Rate,
     /// Spans that the side with telemetry recorded.
     spans: u64,
 }
@@ -54,10 +56,16 @@ impl comparison::Pair for Pair {
     }
 
     fn ratio(&self) -> f64 {
-        comparison::ratio(self.with, self.without)
+        comparison::ratio(self.with.per_second, self.without.per_second)
     }
 
-    async fn measure(&mut self, plan: &Plan, side: Side, folder: &Path) -> anyhow::Result<Vec<String>> {
+    async fn measure(
+        &mut self,
+        plan: &Plan,
+        database: &Database,
+        side: Side,
+        folder: &Path,
+    ) -> anyhow::Result<Vec<String>> {
         let receiver = Hanging::start().await?;
         let secret = new_secret();
         let settings = Settings {
@@ -66,6 +74,7 @@ impl comparison::Pair for Pair {
         };
         let place = Site::create(folder, &settings)?;
         let service = place.start().await?;
+        let pid = service.pid().context("the service has no process id")?;
         if side == Side::With {
             until_an_alert_fails(&place).await?;
         }
@@ -73,12 +82,14 @@ impl comparison::Pair for Pair {
             secret: &secret,
             seconds: plan.seconds,
         };
+        let running = Meter::new(pid, database).start();
         let report = loads.new_events(place.ingest(), CONNECTIONS).await?;
+        let rate = Rate::of(&report, running.end());
         let spans = spans::count(&site::metrics(&place).await?);
         service.end().await?;
         match side {
-            Side::Without => self.without = report.per_second,
-            Side::With => (self.with, self.spans) = (report.per_second, spans),
+            Side::Without => self.without = rate,
+            Side::With => (self.with, self.spans) = (rate, spans),
         }
         let accepted = report.counts.accepted;
         let odd = unexpected(Self::label(side), &report, accepted);
@@ -90,7 +101,7 @@ impl fmt::Display for Pair {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "accepts without telemetry {:.0}/s, with {:.0}/s: {:.3} ({} spans)",
+            "accepts without telemetry {}, with {}: {:.3} ({} spans)",
             self.without,
             self.with,
             self.ratio(),

@@ -18,11 +18,11 @@ use hapax_core::{
 use hapax_terminal::progress::Progress;
 
 /// Sources; the last one sends almost nothing.
-pub(super) const SOURCES: [&str; 4] = ["stripe", "github", "shopify", "acme"];
+pub(in crate::bench) const SOURCES: [&str; 4] = ["stripe", "github", "shopify", "acme"];
 /// Destination of most events.
-pub(super) const WORKING: &str = "billing";
+pub(in crate::bench) const WORKING: &str = "billing";
 /// Destination of queued deliveries.
-pub(super) const PAUSED: &str = "ledger";
+pub(in crate::bench) const PAUSED: &str = "ledger";
 
 const RARE_TYPE: &str = "invoice.voided";
 const TYPES: [&str; 6] = [
@@ -42,8 +42,8 @@ const AUDIT_ENTRIES: u64 = 2_000;
 const BODY_BYTES: usize = 1_024;
 
 /// Values that pages are requested with.
-#[derive(Debug, Default)]
-pub(super) struct Landmarks {
+#[derive(Clone, Debug, Default)]
+pub(in crate::bench) struct Landmarks {
     /// An event that was delivered.
     pub(super) delivered: Option<EventId>,
     /// An event with a dead delivery.
@@ -59,43 +59,77 @@ pub(super) struct Landmarks {
 pub(super) async fn run(store: &dyn Backend, count: u64) -> anyhow::Result<Landmarks> {
     let progress = Progress::new(count);
     progress.say(format!("storing {count} events"));
-    let clock = SystemClock::default();
-    let pause = Pause {
-        destination: PAUSED.into(),
-        at: clock.now(),
-        by: "bench".to_owned(),
-        why: "the dashboard shows the backlog, too".to_owned(),
-    };
-    store.pause(pause).await?;
-    let maker = Maker {
-        ids: EventIds::default(),
-        clock,
-        random: SystemRandom::new(),
-    };
-    let mut landmarks = Landmarks {
-        event_id: event_id(count / 2),
-        order: order(count - 1),
-        ..Landmarks::default()
-    };
-    let mut first = 0;
-    while first < count {
-        let last = (first + BATCH).min(count);
-        maker.batch(store, first..last, &mut landmarks).await?;
-        progress.set(last);
-        first = last;
+    let mut filling = Filling::begin(store).await?;
+    while filling.count < count {
+        filling.add(store, BATCH.min(count - filling.count)).await?;
+        progress.set(filling.count);
     }
-    traffic(store, maker.clock.now()).await?;
-    for number in 0..AUDIT_ENTRIES {
-        let entry = AuditEntry {
-            who: "bench".to_owned(),
-            action: "replay".to_owned(),
-            subject: format!("{number}"),
-            detail: "only failed deliveries; created by the benchmark".to_owned(),
-        };
-        store.record(entry).await?;
-    }
+    let landmarks = filling.landmarks(store).await?;
     progress.end();
     Ok(landmarks)
+}
+
+/// Fills a store in parts.
+pub(in crate::bench) struct Filling {
+    maker: Maker,
+    landmarks: Landmarks,
+    /// Events added so far; each is made from its number.
+    count: u64,
+}
+
+impl Filling {
+    /// Pauses the destination of the queued deliveries, and writes the audit trail.
+    pub(in crate::bench) async fn begin(store: &dyn Backend) -> anyhow::Result<Self> {
+        let clock = SystemClock::default();
+        let pause = Pause {
+            destination: PAUSED.into(),
+            at: clock.now(),
+            by: "bench".to_owned(),
+            why: "the dashboard shows the backlog, too".to_owned(),
+        };
+        store.pause(pause).await?;
+        for number in 0..AUDIT_ENTRIES {
+            let entry = AuditEntry {
+                who: "bench".to_owned(),
+                action: "replay".to_owned(),
+                subject: format!("{number}"),
+                detail: "only failed deliveries; created by the benchmark".to_owned(),
+            };
+            store.record(entry).await?;
+        }
+        Ok(Self {
+            maker: Maker {
+                ids: EventIds::default(),
+                clock,
+                random: SystemRandom::new(),
+            },
+            landmarks: Landmarks::default(),
+            count: 0,
+        })
+    }
+
+    /// Adds events, in batches.
+    pub(in crate::bench) async fn add(&mut self, store: &dyn Backend, count: u64) -> anyhow::Result<()> {
+        let end = self.count + count;
+        while self.count < end {
+            let last = (self.count + BATCH).min(end);
+            self.maker
+                .batch(store, self.count..last, &mut self.landmarks)
+                .await?;
+            self.count = last;
+        }
+        Ok(())
+    }
+
+    /// Fills the charts up to now; returns what to look for among the events so far.
+    pub(in crate::bench) async fn landmarks(&self, store: &dyn Backend) -> anyhow::Result<Landmarks> {
+        traffic(store, self.maker.clock.now()).await?;
+        Ok(Landmarks {
+            event_id: event_id(self.count / 2),
+            order: order(self.count.saturating_sub(1)),
+            ..self.landmarks.clone()
+        })
+    }
 }
 
 struct Maker {

@@ -28,8 +28,19 @@ pub(crate) struct Page {
     max_ms: f64,
 }
 
+impl Page {
+    pub(in crate::bench) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The slowest request, the first included.
+    pub(in crate::bench) const fn worst_ms(&self) -> f64 {
+        self.first_ms.max(self.max_ms)
+    }
+}
+
 /// Requests every page.
-pub(super) async fn measure(site: &Site, landmarks: &Landmarks) -> anyhow::Result<Vec<Page>> {
+pub(in crate::bench) async fn measure(site: &Site, landmarks: &Landmarks) -> anyhow::Result<Vec<Page>> {
     let mut browser = Browser::sign_in(site).await?;
     let paths = paths(landmarks);
     let progress = Progress::new(paths.len() as u64);
@@ -63,7 +74,7 @@ pub(super) fn print(pages: &[Page], limit_ms: f64) -> std::io::Result<()> {
     output::line(table)?;
     let slow: Vec<&str> = pages
         .iter()
-        .filter(|page| page.first_ms.max(page.max_ms) >= limit_ms)
+        .filter(|page| page.worst_ms() >= limit_ms)
         .map(|page| page.path.as_str())
         .collect();
     if slow.is_empty() {

@@ -220,6 +220,7 @@ impl Runner<'_> {
             seconds: self.plan.seconds,
             distinct: (per_second * self.plan.seconds) as usize,
             conflicting: None,
+            ids: None,
             seed: fastrand::u64(..),
             order: Order::Once,
             rate,
