@@ -6,6 +6,7 @@ mod catalogue;
 mod conventions;
 mod duplicates;
 mod events;
+mod growth;
 mod operate;
 mod parity;
 mod proof;
