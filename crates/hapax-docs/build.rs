@@ -15,10 +15,10 @@ use sha2::{Digest as _, Sha256};
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "cargo passes it to build scripts this way"
+    reason = "cargo passes both to build scripts this way"
 )]
 fn main() -> Result<()> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR"))
+    let docs = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?)
         .join("../../docs")
         .canonicalize()?;
     println!("cargo::rerun-if-changed={}", docs.display());
