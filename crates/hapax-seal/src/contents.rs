@@ -244,10 +244,9 @@ impl Contents {
         if self.writes_plain() {
             return value;
         }
-        let tweak = value.pointer.as_bytes();
         let digest = self
             .digests
-            .seal(Kind::Indexed, tweak, value.digest.to_be_bytes());
+            .seal_indexed(&value.pointer, value.digest.to_be_bytes());
         IndexedValue {
             digest: i64::from_be_bytes(digest),
             pointer: self.seal_pointer(&value.pointer),
@@ -258,9 +257,7 @@ impl Contents {
         let Some(pointer) = value.pointer.strip_prefix(POINTER_MARK) else {
             return value;
         };
-        let digest = self
-            .digests
-            .open(Kind::Indexed, pointer.as_bytes(), value.digest.to_be_bytes());
+        let digest = self.digests.open_indexed(pointer, value.digest.to_be_bytes());
         IndexedValue {
             digest: i64::from_be_bytes(digest),
             pointer: pointer.to_owned(),

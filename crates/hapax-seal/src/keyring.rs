@@ -26,7 +26,8 @@ const WRITER_GONE_MICROS: i64 = 150_000_000;
 const PLAIN: &str = "plain";
 
 const SUBJECT: Subject<'static> = Subject::new("keyring", b"");
-const COLUMN: &[u8] = b"digests";
+/// Names the form of the digests: a key of another form does not open.
+const COLUMN: &[u8] = b"digests:xts";
 
 /// Why an encrypted store was not opened. Nothing was written.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,8 @@
 //! | what | how |
 //! |---|---|
 //! | headers and bodies of events and conflicts, excerpts and messages of attempts, values of sources | AES-256-GCM under a key derived for that event, with the place of the value as associated data |
-//! | hashes of bodies, values of indexes | a keyed permutation: equal values stay equal, and computing one takes the key |
+//! | hashes of bodies | AES-256-XTS, tweaked by the event or the scope: equal values stay equal, and computing one takes the key |
+//! | values of indexes | a Feistel network of HMAC-SHA-256, tweaked by the pointer: the same |
 //! | everything else: ids, types, times, sources, statuses, keys of lanes, the audit trail | in plain |
 //!
 //! A stored value is `version | key id | nonce | ciphertext | tag`. Rows from before encryption was turned on are read
