@@ -11,11 +11,12 @@ use hapax_core::store::Handed;
 use hapax_core::{DeliveryState, Generation, Key, NewDelivery, NewEvent, Timestamp, Token};
 use uuid::Uuid;
 
+use super::{claim, payload};
 use crate::Spread;
 use crate::batch::Batch;
 use crate::bind::{Param, param};
 use crate::failure::Failure;
-use crate::rows::{Class, bucket_of, key_bucket, key_uuid, state_code, uuid_of};
+use crate::rows::{Class, bucket_of, state_code, uuid_of};
 use crate::session::{Session, is_begun};
 use crate::tallies::Tallies;
 
@@ -124,7 +125,7 @@ pub(super) async fn write(
     for event in arrivals {
         tallies.ledger(event.identity.scope.as_str(), 1);
     }
-    let (ledger, events) = (ledger(candidates), events(arrivals));
+    let (ledger, events) = (claim::rows(candidates), payload::rows(arrivals.iter().copied()));
     let (tallies, deliveries) = (tallies.rows(session.slot()), deliveries(&work));
     let mut params: Vec<Param<'_>> = vec![param(&identities), param(&numbers)];
     params.extend(ledger.arrays());
@@ -225,66 +226,6 @@ impl Work<'_> {
             lease_until: now.plus(terms.lease_for),
         }))
     }
-}
-
-/// Rows of `hapax.ledger`.
-fn ledger<'e>(candidates: &[&'e NewEvent]) -> Batch<'e> {
-    let contents = || candidates.iter().map(|event| event.content_hash.as_ref());
-    Batch::in_buckets(candidates.iter().map(|event| key_bucket(event.key)))
-        .column("key", candidates.iter().map(|event| key_uuid(event.key)))
-        .column("id", candidates.iter().map(|event| uuid_of(event.id)))
-        .column(
-            "expires_at",
-            candidates.iter().map(|event| event.ledger_until.as_micros()),
-        )
-        .column(
-            "scope",
-            candidates.iter().map(|event| event.identity.scope.as_str()),
-        )
-        .column(
-            "raw_hash",
-            candidates.iter().map(|event| &event.raw_hash.as_bytes()[..]),
-        )
-        .column(
-            "content_rule",
-            contents().map(|content| content.map(|content| content.rule.as_str())),
-        )
-        .column(
-            "content_hash",
-            contents().map(|content| content.map(|content| &content.hash.as_bytes()[..])),
-        )
-}
-
-/// Rows of `hapax.events`.
-fn events<'e>(arrivals: &[&'e NewEvent]) -> Batch<'e> {
-    let events = || arrivals.iter().copied();
-    Batch::in_buckets(events().map(|event| bucket_of(event.id)))
-        .column("id", events().map(|event| uuid_of(event.id)))
-        .column("key", events().map(|event| key_uuid(event.key)))
-        .column("received_at", events().map(|event| event.received_at.as_micros()))
-        .column(
-            "signed_at",
-            events().map(|event| event.signed_at.map(Timestamp::as_micros)),
-        )
-        .column(
-            "secret_index",
-            events().map(|event| event.secret_index.map(i32::from)),
-        )
-        .column(
-            "batch_id",
-            events().map(|event| event.batch.map(|(id, _)| uuid_of(id))),
-        )
-        .column(
-            "batch_index",
-            events().map(|event| event.batch.map(|(_, index)| i64::from(index))),
-        )
-        .column("scope", events().map(|event| event.identity.scope.as_str()))
-        .column("source", events().map(|event| event.source.as_str()))
-        .column("event_id", events().map(|event| event.identity.event_id.as_str()))
-        .column("type", events().map(|event| event.event_type.as_deref()))
-        .column("raw_hash", events().map(|event| &event.raw_hash.as_bytes()[..]))
-        .column("headers", events().map(|event| event.headers.as_bytes()))
-        .column("body", events().map(|event| &event.body[..]))
 }
 
 /// Rows of `hapax.work`.

@@ -97,14 +97,11 @@ pub(super) async fn insert(
     candidates: &[&NewEvent],
     now: Timestamp,
 ) -> Result<HashSet<Key>, Failure> {
-    let batch = entries(candidates, now)
+    let batch = rows(candidates)
+        .same("first_seen", now.as_micros())
         .same("generation", 0_i64)
         .same("forgotten", false)
-        .same("stored", true)
-        .column(
-            "scope",
-            candidates.iter().map(|event| event.identity.scope.as_str()),
-        );
+        .same("stored", true);
     let rows = session.over(INSERT, &batch).await?;
     rows.iter().map(|row| key_at(row, 0)).collect()
 }
@@ -153,7 +150,8 @@ async fn take_over(
         .column("key", stored.iter().map(|(_, key, _)| *key))
         .column("id", stored.iter().map(|(.., id)| *id));
     session.write(REMEMBER, &earlier).await?;
-    session.write(TAKE_OVER, &entries(takers, now)).await
+    let takers = rows(takers).same("first_seen", now.as_micros());
+    session.write(TAKE_OVER, &takers).await
 }
 
 fn keys<'e>(events: &[&'e NewEvent]) -> Batch<'e> {
@@ -161,16 +159,16 @@ fn keys<'e>(events: &[&'e NewEvent]) -> Batch<'e> {
         .column("key", events.iter().map(|event| key_uuid(event.key)))
 }
 
-/// The ledger rows of events.
-fn entries<'e>(events: &[&'e NewEvent], now: Timestamp) -> Batch<'e> {
+/// Rows of `hapax.ledger`, without what is assigned as they are written.
+pub(super) fn rows<'e>(events: &[&'e NewEvent]) -> Batch<'e> {
     let contents = || events.iter().map(|event| event.content_hash.as_ref());
     keys(events)
         .column("id", events.iter().map(|event| uuid_of(event.id)))
-        .same("first_seen", now.as_micros())
         .column(
             "expires_at",
             events.iter().map(|event| event.ledger_until.as_micros()),
         )
+        .column("scope", events.iter().map(|event| event.identity.scope.as_str()))
         .column(
             "raw_hash",
             events.iter().map(|event| &event.raw_hash.as_bytes()[..]),

@@ -16,17 +16,23 @@ pub(super) async fn insert(
     numbers: &[i64],
     now: Timestamp,
 ) -> Result<(), Failure> {
-    let events = || winners.iter().map(|(event, _)| *event);
-    let batch = Batch::in_buckets(events().map(|event| bucket_of(event.id)))
-        .column("id", events().map(|event| uuid_of(event.id)))
+    let batch = rows(winners.iter().map(|(event, _)| *event))
         .column("no", numbers.iter().copied())
-        .column("key", events().map(|event| key_uuid(event.key)))
         .column(
             "generation",
             winners.iter().map(|(_, generation)| i64::from(generation.0)),
         )
+        .same("accepted_at", now.as_micros());
+    session.write(INSERT, &batch).await
+}
+
+/// Rows of `hapax.events`, without what is assigned as they are written.
+pub(super) fn rows<'e>(events: impl Iterator<Item = &'e NewEvent> + Clone) -> Batch<'e> {
+    let events = || events.clone();
+    Batch::in_buckets(events().map(|event| bucket_of(event.id)))
+        .column("id", events().map(|event| uuid_of(event.id)))
+        .column("key", events().map(|event| key_uuid(event.key)))
         .column("received_at", events().map(|event| event.received_at.as_micros()))
-        .same("accepted_at", now.as_micros())
         .column(
             "signed_at",
             events().map(|event| event.signed_at.map(Timestamp::as_micros)),
@@ -49,6 +55,5 @@ pub(super) async fn insert(
         .column("type", events().map(|event| event.event_type.as_deref()))
         .column("raw_hash", events().map(|event| &event.raw_hash.as_bytes()[..]))
         .column("headers", events().map(|event| event.headers.as_bytes()))
-        .column("body", events().map(|event| &event.body[..]));
-    session.write(INSERT, &batch).await
+        .column("body", events().map(|event| &event.body[..]))
 }
