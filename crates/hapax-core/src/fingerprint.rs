@@ -24,8 +24,8 @@ impl Fingerprint {
 /// Makes fingerprints under a random key of its own.
 ///
 /// A fingerprint is the GMAC of a body (NIST SP 800-38D). Two different bodies of `n` bytes have the same one under at
-/// most `n / 16 + 1` of 2^128 keys, whoever chose the bodies; nobody can find such bodies, because neither the key nor a
-/// fingerprint leaves the process.
+/// most `n / 16 + 1` of 2^128 keys. No one can choose two such bodies on purpose: neither the key nor a fingerprint
+/// leaves the process.
 pub struct Fingerprinter(LessSafeKey);
 
 impl Fingerprinter {

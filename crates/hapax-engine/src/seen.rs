@@ -57,8 +57,8 @@ impl Seen {
         self.lifetime
     }
 
-    /// What `read` takes from the entry for `key`, unless the entry is too old or from another store connection. The
-    /// entry is locked meanwhile: `read` must not hash anything.
+    /// What `read` takes from the entry for `key`, unless the entry is too old or from another store connection. `read`
+    /// runs under a lock that others wait for, so it must be quick: no hashing.
     pub(crate) fn get<T>(
         &self,
         key: Key,

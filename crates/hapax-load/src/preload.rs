@@ -60,7 +60,7 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// Ids of stored events, each as likely as any other, however many are offered.
+/// A random sample of the ids of stored events. Each id that is offered is equally likely to be in it.
 #[derive(Debug)]
 pub(crate) struct Sample {
     ids: Vec<IdBytes>,
