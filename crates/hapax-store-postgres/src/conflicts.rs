@@ -75,10 +75,7 @@ struct Plan<'v> {
 }
 
 async fn keep(session: &Session, other_bodies: &[ConflictingBody]) -> Result<Vec<ConflictRecorded>, Failure> {
-    // The first future is polled first, and so sent first.
-    let (begun, known) = join(session.begin(), look(session, other_bodies)).await;
-    begun?;
-    let mut known = known?;
+    let mut known = session.begin_with(look(session, other_bodies)).await?;
     let mut plan = Plan::new(other_bodies, &known);
     let mut numbers = Numbers::default();
     if !plan.new.is_empty() {

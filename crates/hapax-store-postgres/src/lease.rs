@@ -1,5 +1,6 @@
 //! Leasing due deliveries of one destination, the longest due first.
 
+mod at_once;
 mod due;
 mod peek;
 
@@ -10,6 +11,7 @@ use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder};
 use hapax_core::{DeliveryState, Generation, IdempotencyKey, Leased, StoredEvent, Timestamp, Token};
 use uuid::Uuid;
 
+use crate::Spread;
 use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::outcome::WorkRow;
@@ -18,6 +20,9 @@ use crate::session::Session;
 
 /// The maximum number of deliveries leased per call, whatever the caller asks for: each loads its payload into memory.
 const LEASE_MAX: u32 = 1_024;
+
+/// Payload bytes after which a call leases no more; the remaining deliveries stay due.
+const LEASE_BYTES_MAX: i64 = 16 << 20;
 
 const UPDATE: &str = "
     UPDATE hapax.work AS w
@@ -31,11 +36,20 @@ const EVENTS: &str = concat!(
     " FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id"
 );
 
-/// Leases due deliveries.
+/// Leases due deliveries. A distributed database can neither lock rows on several servers nor draw numbers inside a
+/// statement.
 pub(crate) async fn lease(session: &Session, order: &LeaseOrder) -> Result<LeaseBatch, Failure> {
+    match session.spread() {
+        Spread::Whole => at_once::lease(session, order).await,
+        Spread::ByBucket => step_by_step(session, order).await,
+    }
+}
+
+/// Peeks, locks due deliveries bucket by bucket, and takes them.
+async fn step_by_step(session: &Session, order: &LeaseOrder) -> Result<LeaseBatch, Failure> {
     let class = class_of(order);
     let seen = peek::begin(session, order.destination.as_str(), class).await?;
-    let limit = order.limit.min(LEASE_MAX);
+    let limit = limit_of(order);
     if seen.paused || limit == 0 || seen.next_due.is_none_or(|due| due > seen.now) {
         session.commit().await?;
         return Ok(LeaseBatch {
@@ -54,6 +68,10 @@ pub(crate) async fn lease(session: &Session, order: &LeaseOrder) -> Result<Lease
     let next_due = peek::next_due(session, order.destination.as_str(), class).await?;
     session.commit().await?;
     Ok(LeaseBatch { leased, next_due })
+}
+
+fn limit_of(order: &LeaseOrder) -> u32 {
+    order.limit.min(LEASE_MAX)
 }
 
 const fn class_of(order: &LeaseOrder) -> Class {

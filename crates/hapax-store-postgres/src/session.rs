@@ -87,12 +87,16 @@ impl Terms {
         }
     }
 
-    /// The settings of a session in which most transactions write: [`BEGIN`] is then all that they begin with.
+    /// The settings of a session in which most transactions write: [`BEGIN`] is then all that they begin with, and a
+    /// statement that is a whole transaction needs none.
     pub(crate) fn of_session(options: &Options) -> String {
         let limits = limits(options).map(|(name, limit)| format!("-c {name}={limit} "));
         let plans = NOT_BY_INDEX.map(|name| format!("-c {name}=off "));
         let (limits, plans) = (limits.concat(), plans.concat());
-        format!("{limits}{plans}-c jit=off -c default_transaction_deferrable=off")
+        format!(
+            "{limits}{plans}-c jit=off -c default_transaction_deferrable=off \
+             -c default_transaction_isolation=read\\ committed"
+        )
     }
 
     pub(crate) const fn spread(&self) -> Spread {
@@ -172,12 +176,44 @@ impl Session {
         self.control(begin).await
     }
 
+    /// Begins a transaction that writes and runs its first statements, in one round trip. If they write, they do so only
+    /// if `is_begun!`.
+    pub(crate) async fn begin_with<T>(
+        &self,
+        first: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        // The first future is polled first, and so sent first.
+        let (begun, first) = join(self.begin(), first).await;
+        begun?;
+        first
+    }
+
     /// Begins a transaction that writes and reads the server's time, in one round trip.
     pub(crate) async fn begin_at(&self) -> Result<Timestamp, Failure> {
-        // The first future is polled first, and so sent first.
-        let (begun, now) = join(self.begin(), self.now()).await;
-        begun?;
-        now
+        self.begin_with(self.now()).await
+    }
+
+    /// Runs the only statement of a step that writes, and commits. In a session with settings of its own, that is all that
+    /// is sent: `alone` commits by itself. Elsewhere `begun`, which is the same but writes only if `is_begun!`.
+    #[track_caller]
+    pub(crate) fn only(
+        &self,
+        alone: &'static str,
+        begun: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Vec<Row>, Failure>> {
+        let rows = self.rows(if self.is_set { alone } else { begun }, params);
+        async move {
+            if self.is_set {
+                fail::fail_point!("postgres.before_commit");
+                let rows = rows.await;
+                fail::fail_point!("postgres.after_commit");
+                return rows.map_err(Failure::at_commit);
+            }
+            let rows = self.begin_with(rows).await?;
+            self.commit().await?;
+            Ok(rows)
+        }
     }
 
     /// Begins a transaction that sees a single snapshot of the database across all its statements.

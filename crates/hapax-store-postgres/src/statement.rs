@@ -11,9 +11,17 @@ pub(crate) fn name(sql: &str, caller: &Location<'_>) -> String {
     let file = file.rsplit_once("src/").map_or(file, |(_, file)| file);
     let place = file.trim_end_matches(".rs");
     if verb == "WITH" {
-        let inserts = words().zip(words().skip(1)).filter(|(word, _)| *word == "INTO");
-        let tables: Vec<&str> = inserts.map(|(_, table)| table).collect();
-        return format!("INSERT {} in {place}", tables.join(", "));
+        let after = |mark: &str| -> Vec<&str> {
+            let named = words().zip(words().skip(1));
+            let named = named.filter(|(word, table)| *word == mark && table.starts_with("hapax."));
+            named.map(|(_, table)| table).collect()
+        };
+        let inserted = after("INTO");
+        return if inserted.is_empty() {
+            format!("UPDATE {} in {place}", after("UPDATE").join(", "))
+        } else {
+            format!("INSERT {} in {place}", inserted.join(", "))
+        };
     }
     match words().find(|word| word.starts_with("hapax.")) {
         Some(table) => format!("{verb} {table} in {place}"),
@@ -40,6 +48,10 @@ mod tests {
             (
                 "WITH new AS (INSERT INTO hapax.ledger (key) VALUES ($1)), stored AS (INSERT INTO hapax.events ($2)) SELECT",
                 "INSERT hapax.ledger, hapax.events in statement",
+            ),
+            (
+                "WITH due AS (SELECT FROM hapax.work FOR UPDATE SKIP LOCKED), taken AS (UPDATE hapax.work AS w SET) SELECT",
+                "UPDATE hapax.work in statement",
             ),
             ("COMMIT", "COMMIT in statement"),
         ] {

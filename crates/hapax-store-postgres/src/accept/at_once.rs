@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use futures_util::future::join;
 use hapax_core::delivery::FirstLease;
 use hapax_core::store::Handed;
 use hapax_core::{DeliveryState, Generation, Key, NewDelivery, NewEvent, Timestamp, Token};
@@ -137,10 +136,7 @@ pub(super) async fn write(
         params.extend(deliveries.arrays());
         WITH_DELIVERIES
     };
-    // The first future is polled first, and so sent first.
-    let (begun, written) = join(session.begin(), session.one(text, &params)).await;
-    begun?;
-    let written = written?;
+    let written = session.begin_with(session.one(text, &params)).await?;
     let now = Timestamp::from_micros(written.try_get(0)?);
     let drawn: Option<Vec<i64>> = written.try_get(1)?;
     let Some(drawn) = drawn else {

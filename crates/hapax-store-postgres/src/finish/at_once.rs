@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 
-use futures_util::future::join;
 use hapax_core::store::Report;
 use hapax_core::{Attempt, AttemptOutcome, DeliveryState, ErrorClass, Hold};
 use uuid::Uuid;
@@ -87,11 +86,9 @@ pub(super) async fn complete(session: &Session, reports: &[&Report]) -> Result<V
     let completed = state_code(DeliveryState::Completed);
     let mut params: Vec<Param<'_>> = vec![param(&completed)];
     params.extend(rows.arrays());
-    // The first future is polled first, and so sent first.
-    let (begun, ended) = join(session.begin(), session.rows(COMPLETE, &params)).await;
-    begun?;
+    let ended = session.begin_with(session.rows(COMPLETE, &params)).await?;
     let mut written = vec![false; reports.len()];
-    for row in &ended? {
+    for row in &ended {
         let place: i64 = row.try_get(0)?;
         let report = usize::try_from(place)
             .ok()

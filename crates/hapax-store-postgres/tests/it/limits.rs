@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{BodyTerm, Error, EventQuery, TimeRange, ValueSpace, Written};
-use hapax_core::{Operations, Store};
+use hapax_core::{Leased, Operations, Store};
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
 
@@ -188,4 +188,31 @@ async fn a_page_reads_a_bounded_number_of_bodies_and_says_how_many() {
         (0, None),
         "it is found by an index"
     );
+}
+
+#[tokio::test]
+async fn a_lease_ends_once_its_payloads_are_large_and_the_rest_stays_due() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let store = open(&database).await;
+    let maker = Maker::default();
+    let mut ids = Vec::new();
+    for event_id in ["evt_1", "evt_2", "evt_3"] {
+        let mut event = maker.event(event_id);
+        event.body = vec![7; 9 << 20].into();
+        ids.push(event.id);
+        accept(&store, event).await.unwrap();
+    }
+    let first = lease(&store, 3, LONG).await;
+    let of = |leased: &[Leased]| -> Vec<_> { leased.iter().map(|leased| leased.event.id).collect() };
+    assert_eq!(of(&first.leased), ids[..2], "the longest due first");
+    assert!(
+        first
+            .leased
+            .iter()
+            .all(|leased| leased.event.body.len() == 9 << 20)
+    );
+    assert!(first.next_due.is_some(), "the third is due");
+    let second = lease(&store, 3, LONG).await;
+    assert_eq!(of(&second.leased), ids[2..]);
+    assert_eq!(second.next_due, None);
 }

@@ -20,7 +20,7 @@ const ROUNDS: u32 = 20;
 const FEW: u32 = 60;
 const BATCH: u32 = 500;
 /// How many times a lease looks for due deliveries.
-const LOOKS: i64 = 3;
+const LOOKS: i64 = 2;
 /// A row is changed three times before it is deleted, and each version has an entry until the next vacuum.
 const VERSIONS: i64 = 5;
 
