@@ -39,18 +39,14 @@ impl Mark {
             consumer: consumer.to_owned(),
             generation: event.generation().0,
             body_hash: event.body_hash(),
-            // Enough for a hundred years.
-            retention_seconds: u32::try_from(retention.as_secs()).unwrap_or(u32::MAX),
+            retention_seconds: retention_seconds(retention),
             arrival: event.arrival(),
         }
     }
 
     /// Compares this claim with the existing row. An unknown hash never conflicts.
     pub(crate) fn against(&self, stored: Option<&[u8]>) -> Claim {
-        match (self.body_hash, stored) {
-            (Some(hash), Some(stored)) if hash.as_bytes() != stored => Claim::OtherBody,
-            (Some(_) | None, Some(_) | None) => Claim::Again,
-        }
+        against(self.body_hash, stored)
     }
 
     /// Whether the retention of an existing row is extended.
@@ -60,4 +56,17 @@ impl Mark {
             EventOrigin::Replayed => true,
         }
     }
+}
+
+/// Compares the body of an event with that of the existing row. An unknown hash never conflicts.
+pub(crate) fn against(body_hash: Option<BodyHash>, stored: Option<&[u8]>) -> Claim {
+    match (body_hash, stored) {
+        (Some(hash), Some(stored)) if hash.as_bytes() != stored => Claim::OtherBody,
+        (Some(_) | None, Some(_) | None) => Claim::Again,
+    }
+}
+
+/// How long a row is kept: enough for a hundred years.
+pub(crate) fn retention_seconds(retention: Duration) -> u32 {
+    u32::try_from(retention.as_secs()).unwrap_or(u32::MAX)
 }

@@ -13,6 +13,8 @@ mod run_error;
 
 use std::time::Duration;
 
+#[cfg(feature = "tokio-postgres")]
+pub use claim_many::PreparedClaims;
 pub use handling::Handling;
 #[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
 pub(crate) use run::{Opened, complete};
@@ -20,6 +22,8 @@ pub use run_error::RunError;
 
 pub use crate::claim::Claim;
 use crate::claim::Mark;
+#[cfg(feature = "tokio-postgres")]
+use crate::claim::retention_seconds;
 use crate::database::{Database, Transaction};
 #[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 pub use crate::driver::postgres::{Begin, Open};
@@ -139,6 +143,11 @@ impl Inbox {
     /// Claims `event` in a transaction that you manage: like [`once`], but also compares the body.
     pub fn claim<'t, T: Transaction>(&self, transaction: &'t mut T, event: &Event) -> T::Answer<'t, Claim> {
         transaction.claim(self.mark(event))
+    }
+
+    #[cfg(feature = "tokio-postgres")]
+    fn retention_seconds(&self) -> u32 {
+        retention_seconds(self.retention)
     }
 
     /// The row that claims `event`.

@@ -1,16 +1,14 @@
 //! Many claims in one statement, for consumers that apply events in batches.
 
-use std::collections::HashMap;
-
-use ::tokio_postgres::Transaction as PostgresTransaction;
 use ::tokio_postgres::types::{ToSql, Type};
+use ::tokio_postgres::{Client, Row, Statement, Transaction as PostgresTransaction};
 
 use super::Inbox;
-use crate::claim::{Claim, Mark};
+use crate::claim::{Claim, against};
 use crate::driver::postgres::{CLAIM_ATTEMPTS_MAX, vanished};
 use crate::driver::tokio_postgres::error;
 use crate::error::{DatabaseError, Trouble};
-use crate::event::Event;
+use crate::event::{Event, EventOrigin};
 use crate::limits::BATCH_EVENTS_MAX;
 
 /// The caller sorts the rows: two batches that claim in opposite orders would deadlock.
@@ -34,8 +32,39 @@ const EXTEND_MANY: &str = "
     WHERE (scope, event_id, generation) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::int4[]))
       AND consumer = $4 AND expires_at < now() + make_interval(secs => $5)";
 
-type Key = (String, String, i32);
+/// The types of the parameters of [`CLAIM_MANY`].
+const CLAIM_MANY_TYPES: [Type; 6] = [
+    Type::TEXT_ARRAY,
+    Type::TEXT_ARRAY,
+    Type::INT4_ARRAY,
+    Type::BYTEA_ARRAY,
+    Type::TEXT,
+    Type::FLOAT8,
+];
+
+/// What a row is known by, apart from its consumer.
+type Key<'e> = (&'e str, &'e str, i32);
 type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
+
+/// The claim of [`Inbox::claim_many`] as the server has prepared it: for consumers that keep a connection and claim on it
+/// again and again.
+#[derive(Clone)]
+pub struct PreparedClaims(Statement);
+
+impl std::fmt::Debug for PreparedClaims {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PreparedClaims").finish_non_exhaustive()
+    }
+}
+
+impl PreparedClaims {
+    /// Prepares the claim on a connection. The connection must lead to one session of the database: a pooler that gives
+    /// every transaction another session loses prepared statements.
+    pub async fn new(client: &Client) -> Result<Self, DatabaseError> {
+        let prepared = client.prepare_typed(CLAIM_MANY, &CLAIM_MANY_TYPES).await;
+        Ok(Self(prepared.map_err(error)?))
+    }
+}
 
 impl Inbox {
     /// Claims up to [`crate::limits::BATCH_EVENTS_MAX`] events at once, in the order of their keys, and returns for
@@ -44,33 +73,58 @@ impl Inbox {
     pub async fn claim_many(
         &self,
         transaction: &PostgresTransaction<'_>,
-        events: &[Event],
+        events: impl IntoIterator<Item = &Event>,
+    ) -> Result<Vec<Claim>, DatabaseError> {
+        self.claim_all(transaction, None, events.into_iter().collect())
+            .await
+    }
+
+    /// Like [`Inbox::claim_many`], with a claim that was prepared on the transaction's connection.
+    pub async fn claim_many_prepared(
+        &self,
+        transaction: &PostgresTransaction<'_>,
+        prepared: &PreparedClaims,
+        events: impl IntoIterator<Item = &Event>,
+    ) -> Result<Vec<Claim>, DatabaseError> {
+        self.claim_all(transaction, Some(prepared), events.into_iter().collect())
+            .await
+    }
+
+    async fn claim_all(
+        &self,
+        transaction: &PostgresTransaction<'_>,
+        prepared: Option<&PreparedClaims>,
+        events: Vec<&Event>,
     ) -> Result<Vec<Claim>, DatabaseError> {
         if events.len() > BATCH_EVENTS_MAX {
             return Err(too_many(events.len()));
         }
-        let marks: Vec<Mark> = events.iter().map(|event| self.mark(event)).collect();
+        let (leaders, leader_of) = leaders(&events);
         let batch = Batch {
             transaction,
+            prepared,
             inbox: self,
-            marks: &marks,
+            leaders,
         };
-        let mut open: Vec<usize> = batch.leaders();
-        let mut stored: HashMap<Key, Stored> = HashMap::new();
+        let mut open: Vec<usize> = (0..batch.leaders.len()).collect();
+        let mut stored: Vec<Option<Stored>> = open.iter().map(|_| None).collect();
         for _ in 0..CLAIM_ATTEMPTS_MAX {
+            if open.is_empty() {
+                break;
+            }
             batch.insert(&open, &mut stored).await?;
-            open.retain(|place| !stored.contains_key(&key(&marks[*place])));
+            open.retain(|leader| stored[*leader].is_none());
             if open.is_empty() {
                 break;
             }
             batch.look_up(&open, &mut stored).await?;
-            open.retain(|place| !stored.contains_key(&key(&marks[*place])));
+            open.retain(|leader| stored[*leader].is_none());
         }
         if !open.is_empty() {
             return Err(vanished());
         }
-        batch.extend(&stored).await?;
-        Ok(batch.judge(stored))
+        batch.extend(&events, &leader_of, &stored).await?;
+        Ok(judge(&events, &leader_of, stored))
     }
 }
 
@@ -89,46 +143,72 @@ enum Stored {
     Found(Option<Vec<u8>>),
 }
 
+/// The first event of each key, sorted by key, and for every event which of them has its key.
+fn leaders<'e>(events: &[&'e Event]) -> (Vec<&'e Event>, Vec<usize>) {
+    let mut places: Vec<usize> = (0..events.len()).collect();
+    places.sort_unstable_by_key(|place| (key(events[*place]), *place));
+    let mut leaders: Vec<&Event> = Vec::with_capacity(events.len());
+    let mut leader_of = vec![0; events.len()];
+    for place in places {
+        if leaders.last().is_none_or(|last| key(last) != key(events[place])) {
+            leaders.push(events[place]);
+        }
+        leader_of[place] = leaders.len() - 1;
+    }
+    (leaders, leader_of)
+}
+
 struct Batch<'b, 'c> {
     transaction: &'b PostgresTransaction<'c>,
+    prepared: Option<&'b PreparedClaims>,
     inbox: &'b Inbox,
-    marks: &'b [Mark],
+    /// One event of each key, sorted by key.
+    leaders: Vec<&'b Event>,
 }
 
 impl Batch<'_, '_> {
-    /// The positions of the first event of each key, sorted by key.
-    fn leaders(&self) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.marks.len()).collect();
-        places.sort_by_key(|place| (key(&self.marks[*place]), *place));
-        places.dedup_by_key(|place| key(&self.marks[*place]));
-        places
-    }
-
-    async fn insert(&self, open: &[usize], stored: &mut HashMap<Key, Stored>) -> Result<(), DatabaseError> {
+    async fn insert(&self, open: &[usize], stored: &mut [Option<Stored>]) -> Result<(), DatabaseError> {
         let columns = self.columns(open);
-        let hashes: Vec<Option<&[u8]>> = open.iter().map(|place| hash(&self.marks[*place])).collect();
-        let seconds = self.seconds();
-        let [sources, ids, generations] = columns.parameters();
-        let parameters = [
-            sources,
-            ids,
-            generations,
-            (&hashes as _, Type::BYTEA_ARRAY),
-            (&self.inbox.consumer() as _, Type::TEXT),
-            (&seconds as _, Type::FLOAT8),
+        let hashes: Vec<_> = open
+            .iter()
+            .map(|leader| self.leaders[*leader].body_hash())
+            .collect();
+        let hashes: Vec<Option<&[u8]>> = hashes
+            .iter()
+            .map(|hash| hash.as_ref().map(|hash| hash.as_bytes().as_slice()))
+            .collect();
+        let (consumer, seconds) = (self.inbox.consumer(), self.seconds());
+        let values: [&(dyn ToSql + Sync); 6] = [
+            &columns.sources,
+            &columns.ids,
+            &columns.generations,
+            &hashes,
+            &consumer,
+            &seconds,
         ];
-        let rows = self
-            .transaction
-            .query_typed(CLAIM_MANY, &parameters)
-            .await
-            .map_err(error)?;
-        for row in rows {
-            stored.insert(read_key(&row)?, Stored::Ours);
+        let rows = match self.prepared {
+            Some(PreparedClaims(statement)) => self.transaction.query(statement, &values).await,
+            None => {
+                let parameters: Vec<Parameter<'_>> = values.into_iter().zip(CLAIM_MANY_TYPES).collect();
+                self.transaction.query_typed(CLAIM_MANY, &parameters).await
+            }
+        };
+        let rows = rows.map_err(error)?;
+        if rows.len() == open.len() {
+            // Nearly always: all of them are new.
+            open.iter()
+                .for_each(|leader| stored[*leader] = Some(Stored::Ours));
+            return Ok(());
+        }
+        for row in &rows {
+            if let Some(leader) = self.leader(row)? {
+                stored[leader] = Some(Stored::Ours);
+            }
         }
         Ok(())
     }
 
-    async fn look_up(&self, open: &[usize], stored: &mut HashMap<Key, Stored>) -> Result<(), DatabaseError> {
+    async fn look_up(&self, open: &[usize], stored: &mut [Option<Stored>]) -> Result<(), DatabaseError> {
         let columns = self.columns(open);
         let [sources, ids, generations] = columns.parameters();
         let consumer = self.inbox.consumer();
@@ -138,22 +218,32 @@ impl Batch<'_, '_> {
             .query_typed(LOOK_UP_MANY, &parameters)
             .await
             .map_err(error)?;
-        for row in rows {
-            let found = Stored::Found(row.try_get(3).map_err(error)?);
-            stored.insert(read_key(&row)?, found);
+        for row in &rows {
+            if let Some(leader) = self.leader(row)? {
+                stored[leader] = Some(Stored::Found(row.try_get(3).map_err(error)?));
+            }
         }
         Ok(())
     }
 
     /// Extends the retention of the rows of replayed events.
-    async fn extend(&self, stored: &HashMap<Key, Stored>) -> Result<(), DatabaseError> {
-        let found = |mark: &Mark| matches!(stored.get(&key(mark)), Some(Stored::Found(_)));
-        let mut places = self.leaders();
-        places.retain(|place| self.marks[*place].extends() && found(&self.marks[*place]));
-        if places.is_empty() {
+    async fn extend(
+        &self,
+        events: &[&Event],
+        leader_of: &[usize],
+        stored: &[Option<Stored>],
+    ) -> Result<(), DatabaseError> {
+        let mut extended: Vec<usize> = (0..events.len())
+            .filter(|place| events[*place].arrival() == EventOrigin::Replayed)
+            .map(|place| leader_of[place])
+            .filter(|leader| matches!(stored[*leader], Some(Stored::Found(_))))
+            .collect();
+        extended.sort_unstable();
+        extended.dedup();
+        if extended.is_empty() {
             return Ok(());
         }
-        let (columns, seconds) = (self.columns(&places), self.seconds());
+        let (columns, seconds) = (self.columns(&extended), self.seconds());
         let [sources, ids, generations] = columns.parameters();
         let consumer = self.inbox.consumer();
         let parameters = [
@@ -170,34 +260,42 @@ impl Batch<'_, '_> {
             .map_err(error)
     }
 
-    /// The claims in the order of the events: the first event of a key that this transaction inserted is the first of
-    /// all; later duplicates in the batch are compared with it.
-    fn judge(&self, mut stored: HashMap<Key, Stored>) -> Vec<Claim> {
-        let one = |mark: &Mark| match stored.get_mut(&key(mark)) {
-            Some(slot @ Stored::Ours) => {
-                *slot = Stored::Found(hash(mark).map(<[u8]>::to_vec));
-                Claim::First
-            }
-            Some(Stored::Found(found)) => mark.against(found.as_deref()),
-            None => Claim::Again,
-        };
-        self.marks.iter().map(one).collect()
-    }
-
     fn seconds(&self) -> f64 {
-        self.marks
-            .first()
-            .map_or(0.0, |mark| f64::from(mark.retention_seconds))
+        f64::from(self.inbox.retention_seconds())
     }
 
-    fn columns(&self, places: &[usize]) -> Columns<'_> {
-        let marks = || places.iter().map(|place| &self.marks[*place]);
+    /// Which of the leaders has the key of a row.
+    fn leader(&self, row: &Row) -> Result<Option<usize>, DatabaseError> {
+        let text = |column| row.try_get::<_, &str>(column).map_err(error);
+        let found: Key<'_> = (text(0)?, text(1)?, row.try_get(2).map_err(error)?);
+        Ok(self
+            .leaders
+            .binary_search_by(|leader| key(leader).cmp(&found))
+            .ok())
+    }
+
+    fn columns(&self, leaders: &[usize]) -> Columns<'_> {
+        let keys = || leaders.iter().map(|leader| key(self.leaders[*leader]));
         Columns {
-            sources: marks().map(|mark| mark.source.as_str()).collect(),
-            ids: marks().map(|mark| mark.event_id.as_str()).collect(),
-            generations: marks().map(|mark| mark.generation as i32).collect(),
+            sources: keys().map(|(source, _, _)| source).collect(),
+            ids: keys().map(|(_, id, _)| id).collect(),
+            generations: keys().map(|(_, _, generation)| generation).collect(),
         }
     }
+}
+
+/// The claims in the order of the events: the first event of a key that this transaction inserted is the first of all;
+/// later duplicates in the batch are compared with it.
+fn judge(events: &[&Event], leader_of: &[usize], mut stored: Vec<Option<Stored>>) -> Vec<Claim> {
+    let one = |(event, leader): (&&Event, &usize)| match &mut stored[*leader] {
+        Some(slot @ Stored::Ours) => {
+            *slot = Stored::Found(event.body_hash().map(|hash| hash.as_bytes().to_vec()));
+            Claim::First
+        }
+        Some(Stored::Found(found)) => against(event.body_hash(), found.as_deref()),
+        None => Claim::Again,
+    };
+    events.iter().zip(leader_of).map(one).collect()
 }
 
 struct Columns<'m> {
@@ -216,15 +314,6 @@ impl Columns<'_> {
     }
 }
 
-fn key(mark: &Mark) -> Key {
-    (mark.source.clone(), mark.event_id.clone(), mark.generation as i32)
-}
-
-fn hash(mark: &Mark) -> Option<&[u8]> {
-    mark.body_hash.as_ref().map(|hash| hash.as_bytes().as_slice())
-}
-
-fn read_key(row: &::tokio_postgres::Row) -> Result<Key, DatabaseError> {
-    let column = |place| row.try_get(place).map_err(error);
-    Ok((column(0)?, column(1)?, row.try_get(2).map_err(error)?))
+fn key(event: &Event) -> Key<'_> {
+    (event.source(), event.event_id(), event.generation().0 as i32)
 }

@@ -1,6 +1,8 @@
 //! Many claims in one statement.
 
+use hapax::inbox::PreparedClaims;
 use hapax::{Claim, Event, Inbox};
+use tokio_postgres::{Client, Transaction};
 
 use crate::subject::Subject as _;
 use crate::tokio_postgres::TokioPostgres;
@@ -12,11 +14,22 @@ fn event(id: &str, body: &str) -> Event {
 #[tokio::test]
 async fn a_batch_says_of_each_event_what_a_single_claim_would() {
     let subject = TokioPostgres::new().await;
-    let inbox = inbox();
-    let mut client = subject.database.client().await.unwrap();
+    let client = subject.database.client().await.unwrap();
+    says_of_each(client, None).await;
+}
+
+#[tokio::test]
+async fn a_prepared_batch_says_the_same() {
+    let subject = TokioPostgres::new().await;
+    let client = subject.database.client().await.unwrap();
+    let prepared = PreparedClaims::new(&client).await.unwrap();
+    says_of_each(client, Some(&prepared)).await;
+}
+
+async fn says_of_each(mut client: Client, prepared: Option<&PreparedClaims>) {
     let tx = client.transaction().await.unwrap();
     let known = [event("known", "a")];
-    assert_eq!(inbox.claim_many(&tx, &known).await.unwrap(), [Claim::First]);
+    assert_eq!(claim_by(&tx, prepared, &known).await, [Claim::First]);
     tx.commit().await.unwrap();
 
     let events = [
@@ -29,7 +42,7 @@ async fn a_batch_says_of_each_event_what_a_single_claim_would() {
         Event::new("stripe", "known").unwrap().replayed(),
     ];
     let tx = client.transaction().await.unwrap();
-    let claims = inbox.claim_many(&tx, &events).await.unwrap();
+    let claims = claim_by(&tx, prepared, &events).await;
     tx.commit().await.unwrap();
     let expected = [
         Claim::First,
@@ -43,11 +56,24 @@ async fn a_batch_says_of_each_event_what_a_single_claim_would() {
     assert_eq!(claims, expected);
 
     let tx = client.transaction().await.unwrap();
-    let claims = inbox.claim_many(&tx, &events).await.unwrap();
+    let claims = claim_by(&tx, prepared, &events).await;
     assert!(!claims.contains(&Claim::First), "delivered twice: {claims:?}");
-    assert_eq!(inbox.claim_many(&tx, &[]).await.unwrap(), []);
+    assert_eq!(claim_by(&tx, prepared, &[]).await, []);
     let too_many = vec![event("many", "{}"); hapax::limits::BATCH_EVENTS_MAX + 1];
-    assert!(!inbox.claim_many(&tx, &too_many).await.unwrap_err().is_retryable());
+    assert!(
+        !inbox()
+            .claim_many(&tx, &too_many)
+            .await
+            .unwrap_err()
+            .is_retryable()
+    );
+}
+
+async fn claim_by(tx: &Transaction<'_>, prepared: Option<&PreparedClaims>, events: &[Event]) -> Vec<Claim> {
+    match prepared {
+        Some(prepared) => inbox().claim_many_prepared(tx, prepared, events).await.unwrap(),
+        None => inbox().claim_many(tx, events).await.unwrap(),
+    }
 }
 
 /// A third transaction holds the event in the middle. Without sorting, one batch would reach it from below and the

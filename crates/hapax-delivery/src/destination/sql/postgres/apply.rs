@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::future::join;
-use hapax::Event;
 use tokio_postgres::IsolationLevel;
 
 use super::super::failure::{Broken, Kind};
@@ -33,7 +32,6 @@ impl Link {
         let plan = std::sync::Arc::clone(&self.plan);
         let limits = limits(&plan, patience);
         let is_deferrable = self.seen.is_deferrable;
-        let events: Vec<Event> = jobs.iter().map(|job| job.event.clone()).collect();
         let (client, runner) = self.parts();
         let transaction = client
             .build_transaction()
@@ -42,7 +40,7 @@ impl Link {
             .await?;
         let (limited, claims) = join(
             transaction.batch_execute(&limits),
-            plan.inbox.claim_many(&transaction, &events),
+            runner.claim(&transaction, jobs),
         )
         .await;
         limited?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
+use hapax::inbox::PreparedClaims;
+use hapax::{Claim, DatabaseError};
 use hapax_store_postgres::Connected;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Transaction};
@@ -20,8 +22,15 @@ const CREATE_LOCK: i64 = 0x6861_7061_785f_696e;
 pub(super) struct Link {
     pub(super) client: Client,
     pub(super) plan: Arc<Plan>,
-    statements: Vec<Runnable>,
+    ready: Ready,
     pub(super) seen: Seen,
+}
+
+/// What runs in every transaction.
+struct Ready {
+    statements: Vec<Runnable>,
+    /// The claim, where statements are prepared.
+    claims: Option<PreparedClaims>,
 }
 
 /// The facts read from the database.
@@ -60,13 +69,13 @@ impl Link {
             Ok::<_, Failure>((seen, ready(&client, &plan, prepares).await?))
         };
         // A server that accepts connections may still not answer.
-        let (seen, statements) = tokio::time::timeout(plan.timeout, looking)
+        let (seen, ready) = tokio::time::timeout(plan.timeout, looking)
             .await
             .unwrap_or_else(|_| Err(Failure::timeout("the database does not respond")))?;
         Ok(Self {
             client,
             plan,
-            statements,
+            ready,
             seen,
         })
     }
@@ -76,13 +85,12 @@ impl Link {
     pub(super) async fn refresh(&mut self) -> Result<(), Failure> {
         let prepares = self.is_prepared();
         self.seen = look(&self.client).await?;
-        self.statements = ready(&self.client, &self.plan, prepares).await?;
+        self.ready = ready(&self.client, &self.plan, prepares).await?;
         Ok(())
     }
 
-    fn is_prepared(&self) -> bool {
-        let is_prepared = |statement: &Runnable| matches!(statement, Runnable::Prepared(_));
-        self.statements.iter().any(is_prepared)
+    const fn is_prepared(&self) -> bool {
+        self.ready.claims.is_some()
     }
 
     pub(super) fn is_usable(&self) -> bool {
@@ -105,27 +113,41 @@ impl Link {
     /// The client, and the statements to run on it.
     pub(super) fn parts(&mut self) -> (&mut Client, Runner<'_>) {
         let runner = Runner {
-            statements: &self.statements,
-            slots: &self.plan.slots,
+            ready: &self.ready,
+            plan: &self.plan,
         };
         (&mut self.client, runner)
     }
 }
 
-/// Runs the destination's statements, event by event.
+/// Claims events, and runs the destination's statements, event by event.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'l> {
-    statements: &'l [Runnable],
-    slots: &'l [Vec<usize>],
+    ready: &'l Ready,
+    plan: &'l Plan,
 }
 
 impl Runner<'_> {
+    /// Claims the events in the inbox.
+    pub(super) async fn claim(
+        &self,
+        transaction: &Transaction<'_>,
+        jobs: &[Job],
+    ) -> Result<Vec<Claim>, DatabaseError> {
+        let (inbox, events) = (&self.plan.inbox, jobs.iter().map(|job| &job.event));
+        match &self.ready.claims {
+            Some(claims) => inbox.claim_many_prepared(transaction, claims, events).await,
+            None => inbox.claim_many(transaction, events).await,
+        }
+    }
+
     /// Runs them for one event and returns how many rows each changed. All are sent at once; those of other events in
     /// the transaction come before or after, never in between, so each statement sees what the previous one wrote.
     pub(super) async fn run(&self, transaction: &Transaction<'_>, job: &Job) -> Result<Vec<u64>, Failure> {
         let bound = |slots: &Vec<usize>| slots.iter().map(|slot| Bound(&job.values[*slot])).collect();
-        let values: Vec<Vec<Bound<'_>>> = self.slots.iter().map(bound).collect();
+        let values: Vec<Vec<Bound<'_>>> = self.plan.slots.iter().map(bound).collect();
         let runs = self
+            .ready
             .statements
             .iter()
             .zip(&values)
@@ -157,16 +179,26 @@ async fn execute(
     }
 }
 
-/// The destination's statements, prepared if the server allows it.
-async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runnable>, Failure> {
+/// The claim and the destination's statements, prepared if the server allows it.
+async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Ready, Failure> {
     let texts = plan.statements.iter().map(Statement::for_postgres);
     if !prepares {
-        return Ok(texts.map(Runnable::Text).collect());
+        return Ok(Ready {
+            statements: texts.map(Runnable::Text).collect(),
+            claims: None,
+        });
     }
     let texts: Vec<String> = texts.collect();
-    let answers = join_all(texts.iter().map(|text| client.prepare(text))).await;
+    let (claims, answers) = join(
+        PreparedClaims::new(client),
+        join_all(texts.iter().map(|text| client.prepare(text))),
+    )
+    .await;
     let statements: Result<Vec<_>, _> = answers.into_iter().collect();
-    Ok(statements?.into_iter().map(Runnable::Prepared).collect())
+    Ok(Ready {
+        statements: statements?.into_iter().map(Runnable::Prepared).collect(),
+        claims: Some(claims?),
+    })
 }
 
 /// Whether the inbox exists, whether an index has its rows in the order of their expiry, and whether anything can be
