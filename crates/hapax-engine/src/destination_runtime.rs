@@ -1,8 +1,8 @@
-//! The run-time state of one destination: its permits, slots, rate, breaker and pause, and whether older deliveries
-//! wait. It survives a reload; only its settings are swapped.
+//! The run-time state of one destination: its permits, slots, rate, breaker, pause and backlog. It survives a reload;
+//! only its settings are swapped.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,6 +10,7 @@ use hapax_core::store::Pause;
 use hapax_core::{DestinationId, Leased};
 use parking_lot::Mutex;
 
+use crate::backlog::{Backlog, LeaseAnswer};
 use crate::breaker::{Breaker, Change, Gate};
 use crate::held_leases::Signals;
 use crate::rate::Bucket;
@@ -25,11 +26,7 @@ pub(crate) struct DestinationRuntime {
     slots: Slots<QueuedAttempt>,
     breaker: Mutex<Breaker>,
     pause: Mutex<Option<Pause>>,
-    /// Incremented whenever a delivery may have become due; `clean_epoch` is its value when the store last had none.
-    work_epoch: AtomicU64,
-    clean_epoch: AtomicU64,
-    /// When the next waiting delivery is due (monotonic, in microseconds); `u64::MAX` if unknown.
-    next_due_us: AtomicU64,
+    backlog: Mutex<Backlog>,
 }
 
 #[derive(Debug)]
@@ -68,6 +65,13 @@ pub(crate) struct QueuedAttempt {
 pub(crate) struct Reserved(Option<Permit>);
 
 impl Reserved {
+    /// Returns the permit. Returns whether a delivery that waits in the store needs it.
+    pub(crate) fn return_unused(self) -> bool {
+        let runtime = self.0.as_ref().map(|permit| Arc::clone(permit.runtime()));
+        drop(self);
+        runtime.is_some_and(|runtime| runtime.has_backlog())
+    }
+
     /// The attempt starts.
     pub(crate) fn used(mut self) -> Option<Permit> {
         self.0.take()
@@ -82,6 +86,16 @@ impl Drop for Reserved {
     }
 }
 
+/// The permit for a delivery that was lost before.
+#[derive(Debug)]
+pub(crate) enum SuspectPermit {
+    Granted(Permit),
+    /// A returned permit is for it.
+    Waits,
+    /// The destination is paused, or its breaker is open.
+    Closed,
+}
+
 impl DestinationRuntime {
     pub(crate) fn new(destination: Destination, pause: Option<Pause>) -> Self {
         Self {
@@ -90,10 +104,7 @@ impl DestinationRuntime {
             slots: Slots::new(),
             breaker: Mutex::default(),
             pause: Mutex::new(pause),
-            // Not clean: deliveries that an earlier run left in the store come first.
-            work_epoch: AtomicU64::new(1),
-            clean_epoch: AtomicU64::new(0),
-            next_due_us: AtomicU64::new(u64::MAX),
+            backlog: Mutex::default(),
         }
     }
 
@@ -163,6 +174,16 @@ impl DestinationRuntime {
         wanted: u32,
         now: Duration,
     ) -> Result<Vec<Permit>, Option<Duration>> {
+        self.permits_beyond(0, wanted, now)
+    }
+
+    /// As [`Self::permits`], but leaves `kept` of them.
+    fn permits_beyond(
+        self: &Arc<Self>,
+        kept: u32,
+        wanted: u32,
+        now: Duration,
+    ) -> Result<Vec<Permit>, Option<Duration>> {
         if self.is_paused() {
             return Err(None);
         }
@@ -181,8 +202,11 @@ impl DestinationRuntime {
             self.slots.ahead(settings.destination.concurrency)
         };
         let limit = settings.destination.concurrency.saturating_add(ahead);
-        // While others wait, a batch is worth more than haste, because each lease is a separate write.
-        if wanted > 1 && limit.saturating_sub(self.leases.load(Ordering::Acquire)) < ahead / 2 {
+        let limit = limit.saturating_sub(kept);
+        // While deliveries that are leased ahead wait, a batch is worth more than haste, because each lease is a
+        // separate write. But if there is a permit for each, they go: new events may take those that are left.
+        let free = limit.saturating_sub(self.leases.load(Ordering::Acquire));
+        if free < wanted.min(ahead / 2) {
             return Err(None);
         }
         let mut permits = self.take_leases(wanted, limit);
@@ -190,7 +214,7 @@ impl DestinationRuntime {
             return Err(None);
         }
         if let Some(bucket) = &settings.bucket {
-            match bucket.take(permits.len() as u32, now) {
+            match bucket.take_beyond(kept, permits.len() as u32, now) {
                 Ok(granted) => permits.truncate(granted as usize),
                 Err(wait) => return Err(Some(wait)),
             }
@@ -219,46 +243,73 @@ impl DestinationRuntime {
         (0..granted).map(|_| Permit(Arc::clone(self))).collect()
     }
 
-    /// One permit for a delivery whose event is being accepted, if nothing older waits and the destination is open.
+    /// One permit for a delivery whose event is being accepted, if no older delivery needs it and the destination is
+    /// open.
     pub(crate) fn first_lease(self: &Arc<Self>, now: Duration) -> Option<Reserved> {
-        if self.has_backlog() || self.gate(now) != Gate::Closed {
+        let needed = self.backlog.lock().needed();
+        if needed == u32::MAX || self.gate(now) != Gate::Closed {
             return None;
         }
-        let permit = self.permits(1, now).ok()?.pop()?;
+        let permit = self.permits_beyond(needed, 1, now).ok()?.pop()?;
         Some(Reserved(Some(permit)))
     }
 
-    /// A delivery may have become due.
-    pub(crate) fn mark_dirty(&self) {
-        self.work_epoch.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn work_epoch(&self) -> u64 {
-        self.work_epoch.load(Ordering::Acquire)
-    }
-
-    /// The store had nothing due when `work_epoch` was read. Later changes are not covered.
-    pub(crate) fn mark_clean(&self, work_epoch: u64, next_due: Option<Duration>) {
-        self.clean_epoch.store(work_epoch, Ordering::Release);
-        let micros = next_due.map_or(u64::MAX, |due| u64::try_from(due.as_micros()).unwrap_or(u64::MAX));
-        self.next_due_us.store(micros, Ordering::Release);
-    }
-
-    /// Whether due deliveries may wait in the store.
-    pub(crate) fn has_backlog(&self) -> bool {
-        self.work_epoch.load(Ordering::Acquire) != self.clean_epoch.load(Ordering::Acquire)
+    /// One more delivery is due in the store.
+    pub(crate) fn add_due(&self) {
+        self.backlog.lock().add();
     }
 
     /// A delivery becomes due at this time.
     pub(crate) fn due_at(&self, moment: Duration) {
-        let micros = u64::try_from(moment.as_micros()).unwrap_or(u64::MAX);
-        self.next_due_us.fetch_min(micros, Ordering::AcqRel);
+        self.backlog.lock().due_at(moment);
     }
 
-    pub(crate) fn next_due(&self) -> Option<Duration> {
-        match self.next_due_us.load(Ordering::Acquire) {
-            u64::MAX => None,
-            micros => Some(Duration::from_micros(micros)),
+    /// Any number of deliveries may have become due.
+    pub(crate) fn mark_dirty(&self) {
+        self.backlog.lock().mark_dirty();
+    }
+
+    /// Other replicas may have left deliveries.
+    pub(crate) fn mark_unsure(&self) {
+        self.backlog.lock().mark_unsure();
+    }
+
+    /// Whether a returned permit is needed by a delivery that waits in the store.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.backlog.lock().needed() > 0
+    }
+
+    /// The number of deliveries to ask the store for. If none are due, how long until one is.
+    pub(crate) fn wanted(&self, now: Duration) -> Result<u32, Duration> {
+        let mut backlog = self.backlog.lock();
+        backlog.count_due(now);
+        let next_due = backlog.next_due();
+        match backlog.wanted() {
+            0 => Err(next_due.map_or(Duration::MAX, |due| due.saturating_sub(now))),
+            wanted => Ok(wanted),
+        }
+    }
+
+    /// The store is being asked for up to `limit` deliveries.
+    pub(crate) fn begin_request(&self, limit: u32) {
+        self.backlog.lock().begin_request(limit);
+    }
+
+    /// The store has answered, or failed.
+    pub(crate) fn end_request(&self, answer: Option<LeaseAnswer>) {
+        self.backlog.lock().end_request(answer);
+    }
+
+    /// A permit for a delivery that was lost before. If there is none although the destination is open, new events leave
+    /// it one.
+    pub(crate) fn suspect_permit(self: &Arc<Self>, now: Duration) -> SuspectPermit {
+        let permit = self.permits(1, now).ok().and_then(|mut permits| permits.pop());
+        let waits = permit.is_none() && self.is_open(now);
+        self.backlog.lock().set_suspect_waits(waits);
+        match permit {
+            Some(permit) => SuspectPermit::Granted(permit),
+            None if waits => SuspectPermit::Waits,
+            None => SuspectPermit::Closed,
         }
     }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder, Rescued};
 use hapax_core::{Owner, Timestamp};
 
-use crate::destination_runtime::{DestinationRuntime, Permit};
+use crate::backlog::LeaseAnswer;
+use crate::destination_runtime::{DestinationRuntime, Permit, SuspectPermit};
 use crate::engine::Inner;
 use crate::observe::Observation;
 
@@ -72,35 +73,30 @@ impl Inner {
         poll: bool,
     ) -> Duration {
         let now = self.elapsed();
-        let due = runtime.next_due().is_some_and(|due| due <= now);
         if poll {
-            // Other replicas may have left deliveries there. New ones wait behind them until the store reports none.
-            runtime.mark_dirty();
+            runtime.mark_unsure();
         }
-        if !(runtime.has_backlog() || due) {
-            return runtime
-                .next_due()
-                .map_or(Duration::MAX, |due| due.saturating_sub(now));
-        }
-        let permits = match runtime.permits(self.limits.lease_batch, now) {
+        let wanted = match runtime.wanted(now) {
+            Ok(wanted) => wanted.min(self.limits.lease_batch),
+            Err(wait) => return wait,
+        };
+        let permits = match runtime.permits(wanted, now) {
             Ok(permits) => permits,
             // Without a time, a returned permit wakes us.
             Err(wait) => return wait.unwrap_or(Duration::MAX),
         };
-        let work_epoch = runtime.work_epoch();
-        let wanted = permits.len();
-        match self.lease(runtime, owner, permits, Candidates::Fresh).await {
-            // More may be due: a returned permit, or the next turn, asks for it.
-            Some((started, next_due)) if started == wanted || next_due == Some(Duration::ZERO) => {
-                runtime.mark_dirty();
-                Duration::ZERO
-            }
-            Some((_, next_due)) => {
-                runtime.mark_clean(work_epoch, next_due.map(|due| self.elapsed() + due));
-                next_due.unwrap_or(Duration::MAX)
-            }
-            None => FAILURE_PAUSE,
+        runtime.begin_request(permits.len() as u32);
+        let answer = self.lease(runtime, owner, permits, Candidates::Fresh).await;
+        runtime.end_request(answer.map(|(leased, next_due)| LeaseAnswer {
+            leased: leased as u32,
+            is_more_due: next_due == Some(Duration::ZERO),
+            next_due: next_due.map(|due| self.elapsed() + due),
+        }));
+        if answer.is_none() {
+            return FAILURE_PAUSE;
         }
+        // If more may be due, a returned permit, or the next turn, asks for it.
+        runtime.wanted(self.elapsed()).err().unwrap_or_default()
     }
 
     /// Serves one suspect at a time, across all destinations.
@@ -110,19 +106,25 @@ impl Inner {
         owner: Owner,
         poll: bool,
     ) {
+        if !(poll || self.suspects_wait.load(Ordering::SeqCst)) {
+            return;
+        }
+        let mut wait = false;
         for runtime in destinations {
-            if !(poll || runtime.has_backlog() || self.suspects_wait.load(Ordering::SeqCst)) {
-                continue;
-            }
             if self.suspects.swap(true, Ordering::SeqCst) {
                 return;
             }
-            let started = match runtime.permits(1, self.elapsed()) {
-                Ok(permits) => {
+            let started = match runtime.suspect_permit(self.elapsed()) {
+                SuspectPermit::Granted(permit) => {
+                    let permits = vec![permit];
                     let leased = self.lease(runtime, owner, permits, Candidates::Suspect).await;
                     leased.map_or(0, |(started, _)| started)
                 }
-                Err(_) => 0,
+                SuspectPermit::Waits => {
+                    wait = true;
+                    0
+                }
+                SuspectPermit::Closed => 0,
             };
             if started > 0 {
                 // More may wait behind it: check again when it has ended.
@@ -131,7 +133,7 @@ impl Inner {
             }
             self.suspects.store(false, Ordering::SeqCst);
         }
-        self.suspects_wait.store(false, Ordering::SeqCst);
+        self.suspects_wait.store(wait, Ordering::SeqCst);
     }
 
     /// Leases at most one delivery per permit and starts them. Returns how many were started and in how long the next

@@ -92,11 +92,12 @@ impl Inner {
     fn follow_up(&self, finished: &Finished) -> bool {
         match finished.report.outcome {
             AttemptOutcome::Retry { after } => finished.runtime.due_at(self.elapsed() + after),
+            // The next one in its lane.
             AttemptOutcome::Completed | AttemptOutcome::Dead { .. } if finished.leased.lane.is_some() => {
-                finished.runtime.mark_dirty();
+                finished.runtime.add_due();
             }
             AttemptOutcome::Completed | AttemptOutcome::Dead { .. } => return false,
-            AttemptOutcome::Release => finished.runtime.mark_dirty(),
+            AttemptOutcome::Release => finished.runtime.add_due(),
         }
         true
     }

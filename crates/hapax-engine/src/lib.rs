@@ -13,6 +13,7 @@
 mod accept;
 mod alive;
 mod audit;
+mod backlog;
 mod breaker;
 mod destination_runtime;
 mod dispatch;

@@ -69,7 +69,7 @@ impl Inner {
                 .keys()
                 .filter_map(|destination| plan.destinations.get(destination))
             {
-                runtime.mark_dirty();
+                runtime.add_due();
             }
             self.dispatch.notify_one();
         }

@@ -38,15 +38,21 @@ impl Bucket {
 
     /// Takes up to `wanted`. Returns how many it took, or how long until the next if it took none.
     pub(crate) fn take(&self, wanted: u32, now: Duration) -> Result<u32, Duration> {
+        self.take_beyond(0, wanted, now)
+    }
+
+    /// As [`Self::take`], but leaves `kept` in the bucket.
+    pub(crate) fn take_beyond(&self, kept: u32, wanted: u32, now: Duration) -> Result<u32, Duration> {
         // The clock starts near zero; shifting it keeps `earliest` from being clipped at the start.
         let now = now + self.burst;
         let mut spent_until = self.spent_until.lock();
         let earliest = now.saturating_sub(self.burst);
         let start = (*spent_until).max(earliest);
         let room = now.saturating_sub(start);
-        let granted = (room.as_nanos() / self.interval.as_nanos().max(1)).min(u128::from(wanted)) as u32;
+        let there = room.as_nanos() / self.interval.as_nanos().max(1);
+        let granted = there.saturating_sub(u128::from(kept)).min(u128::from(wanted)) as u32;
         if granted == 0 {
-            return Err((start + self.interval).saturating_sub(now));
+            return Err((start + self.interval * kept.saturating_add(1)).saturating_sub(now));
         }
         *spent_until = start + self.interval * granted;
         Ok(granted)
@@ -75,6 +81,18 @@ mod tests {
         assert_eq!(bucket.take(5, at(250)), Ok(2));
         bucket.give_back(1);
         assert_eq!(bucket.take(5, at(250)), Ok(1));
+    }
+
+    #[test]
+    fn what_is_kept_stays_in_the_bucket() {
+        let bucket = Bucket::new(Rate {
+            count: 10,
+            per: Duration::from_secs(1),
+        });
+        let at = |millis| Duration::from_millis(millis);
+        assert_eq!(bucket.take_beyond(8, 5, at(0)), Ok(2));
+        assert_eq!(bucket.take_beyond(8, 1, at(0)), Err(at(100)));
+        assert_eq!(bucket.take(10, at(0)), Ok(8));
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub struct MemoryStore {
     accepts_take: Duration,
     conflicts_take: Duration,
     looks_take: Duration,
+    leases_take: Duration,
     outcomes_take: Duration,
     accept_trouble: Arc<Mutex<Option<AcceptTrouble>>>,
 }
@@ -64,6 +65,7 @@ impl MemoryStore {
             accepts_take: Duration::ZERO,
             conflicts_take: Duration::ZERO,
             looks_take: Duration::ZERO,
+            leases_take: Duration::ZERO,
             outcomes_take: Duration::ZERO,
             accept_trouble: Arc::default(),
         }
@@ -95,6 +97,13 @@ impl MemoryStore {
     #[must_use]
     pub fn with_slow_looks(mut self, each_call: Duration) -> Self {
         self.looks_take = each_call;
+        self
+    }
+
+    /// The same store, in which each call of `lease` takes this long.
+    #[must_use]
+    pub fn with_slow_leases(mut self, each_call: Duration) -> Self {
+        self.leases_take = each_call;
         self
     }
 

@@ -114,6 +114,9 @@ impl Inner {
                     Undecided::new(settled, waiting.answer).answer_or_queue(conflicts);
                 }
                 Err(refusal) => {
+                    for prepared in waiting.events {
+                        self.return_permits(prepared.permits);
+                    }
                     // The provider may have hung up.
                     let _ = waiting.answer.send(Err(refusal.into()));
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{BodyNote, Claim, Handed, LedgerEntry};
-use hapax_core::{Generation, Leased, NewEvent, StoredEvent};
+use hapax_core::{DestinationId, Generation, Leased, NewEvent, StoredEvent};
 
 use super::arrival::Arrival;
 use super::cached::is_same;
@@ -96,7 +96,7 @@ impl Inner {
         } else {
             Some(StoredEvent::from(event))
         };
-        let mut waits = false;
+        let mut waits = Vec::new();
         for ((delivery, reserved), handed) in deliveries.into_iter().zip(permits).zip(tokens) {
             let handed = delivery.first_lease.zip(handed);
             let permit = reserved.filter(|_| handed.is_some()).and_then(Reserved::used);
@@ -116,20 +116,40 @@ impl Inner {
                     };
                     self.start_attempt(terms.owner, leased, permit);
                 }
-                _ => waits = true,
+                _ => waits.push(delivery.destination),
             }
         }
-        if waits {
-            source.mark_dirty();
-            self.dispatch.notify_one();
+        if !waits.is_empty() {
+            self.add_due(&waits);
         }
         answer
     }
 
+    /// One more delivery is due at each of these destinations.
+    fn add_due(&self, destinations: &[DestinationId]) {
+        let plan = self.plan.load();
+        for runtime in destinations.iter().filter_map(|id| plan.destinations.get(id)) {
+            runtime.add_due();
+        }
+        self.dispatch.notify_one();
+    }
+
+    /// Returns the permits of an event that is not new.
+    pub(super) fn return_permits(&self, permits: Vec<Option<Reserved>>) {
+        let mut reserved = permits.into_iter().flatten();
+        if reserved.any(Reserved::return_unused) {
+            self.dispatch.notify_one();
+        }
+    }
+
     /// The identity is known: is the body the same?
     fn compare(&self, prepared: Prepared, entry: LedgerEntry, asked: Duration, epoch: u64) -> Settled {
-        // Dropping the rest of `prepared` returns its permits.
-        let Prepared { event, source, .. } = prepared;
+        let Prepared {
+            event,
+            source,
+            permits,
+        } = prepared;
+        self.return_permits(permits);
         let (key, first) = (event.key, (entry.raw_hash, entry.content_hash.as_ref()));
         let own = event.content_hash.as_ref();
         match compare_targets(&entry, own) {

@@ -11,6 +11,7 @@ mod batches;
 mod deliver;
 mod directed;
 mod earlier_ids;
+mod first_leases;
 mod harness;
 mod operate;
 mod order;

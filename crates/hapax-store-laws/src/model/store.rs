@@ -59,6 +59,7 @@ impl Store for MemoryStore {
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
+        take(self.leases_take).await;
         Ok(self.step(|state, now| state.lease(now, &order)))
     }
 
