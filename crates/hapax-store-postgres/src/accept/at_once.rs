@@ -124,7 +124,7 @@ pub(super) async fn write(
     for event in arrivals {
         tallies.ledger(event.identity.scope.as_str(), 1);
     }
-    let (ledger, events) = (claim::rows(candidates), payload::rows(arrivals.iter().copied()));
+    let (ledger, events) = (claim::rows(candidates), payload::rows(arrivals));
     let (tallies, deliveries) = (tallies.rows(session.slot()), deliveries(&work));
     let mut params: Vec<Param<'_>> = vec![param(&identities), param(&numbers)];
     params.extend(ledger.arrays());

@@ -16,7 +16,8 @@ pub(super) async fn insert(
     numbers: &[i64],
     now: Timestamp,
 ) -> Result<(), Failure> {
-    let batch = rows(winners.iter().map(|(event, _)| *event))
+    let events: Vec<&NewEvent> = winners.iter().map(|(event, _)| *event).collect();
+    let batch = rows(&events)
         .column("no", numbers.iter().copied())
         .column(
             "generation",
@@ -27,8 +28,8 @@ pub(super) async fn insert(
 }
 
 /// Rows of `hapax.events`, without what is assigned as they are written.
-pub(super) fn rows<'e>(events: impl Iterator<Item = &'e NewEvent> + Clone) -> Batch<'e> {
-    let events = || events.clone();
+pub(super) fn rows<'e>(events: &[&'e NewEvent]) -> Batch<'e> {
+    let events = || events.iter().copied();
     Batch::in_buckets(events().map(|event| bucket_of(event.id)))
         .column("id", events().map(|event| uuid_of(event.id)))
         .column("key", events().map(|event| key_uuid(event.key)))

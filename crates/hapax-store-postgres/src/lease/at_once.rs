@@ -31,7 +31,7 @@ macro_rules! lease {
             event_columns!(),
             ",      w.at, w.destination, w.wake_at AS due_at, w.lost, w.generation, w.idempotency_key, w.lane, w.on_dead,
                     sum(octet_length(e.body) + octet_length(e.headers))
-                        OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+                        OVER (ORDER BY w.wake_at, w.id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
                  FROM (SELECT w.ctid AS at, w.* FROM hapax.work w
                        WHERE w.destination = $1::text AND w.class = $2::int2 AND w.class <> 1
                          AND w.wake_at <= (SELECT now FROM clock)

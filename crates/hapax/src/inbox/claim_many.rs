@@ -186,18 +186,18 @@ impl Batch<'_, '_> {
             &consumer,
             &seconds,
         ];
-        let rows = match self.prepared {
-            Some(PreparedClaims(statement)) => self.transaction.query(statement, &values).await,
-            None => {
-                let parameters: Vec<Parameter<'_>> = values.into_iter().zip(CLAIM_MANY_TYPES).collect();
-                self.transaction.query_typed(CLAIM_MANY, &parameters).await
-            }
+        let rows = if let Some(PreparedClaims(statement)) = self.prepared {
+            self.transaction.query(statement, &values).await
+        } else {
+            let parameters: Vec<Parameter<'_>> = values.into_iter().zip(CLAIM_MANY_TYPES).collect();
+            self.transaction.query_typed(CLAIM_MANY, &parameters).await
         };
         let rows = rows.map_err(error)?;
         if rows.len() == open.len() {
             // Nearly always: all of them are new.
-            open.iter()
-                .for_each(|leader| stored[*leader] = Some(Stored::Ours));
+            for leader in open {
+                stored[*leader] = Some(Stored::Ours);
+            }
             return Ok(());
         }
         for row in &rows {
