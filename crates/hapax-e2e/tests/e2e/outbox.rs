@@ -54,6 +54,10 @@ async fn every_committed_row_takes_effect_once_through_kills_of_the_relay() {
             // While the rows that were just written are being relayed.
             service.kill().await;
             service.start_again().await;
+            // A delivery that is lost three times is dead, so no row may be there for a third kill.
+            if round % 2 == 1 {
+                sink.until_effects(written.len(), LIMIT).await;
+            }
         }
         app.until_relayed(written.len() * 2, LIMIT).await;
         sink.until_effects(written.len(), LIMIT).await;
