@@ -128,6 +128,10 @@ impl DestinationRuntime {
 
     /// Queues a leased delivery. Returns the one that starts now, if a slot is free.
     pub(crate) fn enqueue(&self, queued: QueuedAttempt) -> Option<QueuedAttempt> {
+        // If this process dies while it waits, it is blamed again without having run.
+        if queued.leased.lost > 0 {
+            return self.slots.enter_first(queued, self.slots_now());
+        }
         self.slots.enter(queued, self.slots_now())
     }
 

@@ -44,8 +44,17 @@ impl<T> Slots<T> {
 
     /// Queues one. Returns the one that gets a slot now, if any.
     pub(crate) fn enter(&self, newcomer: T, slots: u32) -> Option<T> {
+        self.queue(slots, |waiting| waiting.push_back(newcomer))
+    }
+
+    /// Queues one before all others. Returns it if it gets a slot now.
+    pub(crate) fn enter_first(&self, newcomer: T, slots: u32) -> Option<T> {
+        self.queue(slots, |waiting| waiting.push_front(newcomer))
+    }
+
+    fn queue(&self, slots: u32, push: impl FnOnce(&mut VecDeque<T>)) -> Option<T> {
         let mut state = self.state.lock();
-        state.waiting.push_back(newcomer);
+        push(&mut state.waiting);
         if state.running >= slots {
             return None;
         }
@@ -105,6 +114,15 @@ mod tests {
         assert_eq!((slots.next(2), slots.running()), (Some(3), 2));
         assert_eq!((slots.next(2), slots.running()), (Some(4), 2));
         assert_eq!((slots.next(2), slots.running()), (None, 1));
+    }
+
+    #[test]
+    fn one_that_enters_first_takes_the_next_slot() {
+        let slots = Slots::new();
+        assert_eq!(slots.enter_first(1, 1), Some(1));
+        assert_eq!(slots.enter(2, 1), None);
+        assert_eq!(slots.enter_first(3, 1), None);
+        assert_eq!((slots.next(1), slots.next(1)), (Some(3), Some(2)));
     }
 
     #[test]
