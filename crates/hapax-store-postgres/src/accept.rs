@@ -4,6 +4,8 @@
 mod at_once;
 mod claim;
 mod enqueue;
+mod in_shards;
+mod on_workers;
 mod payload;
 
 use std::collections::HashMap;
@@ -23,6 +25,8 @@ use crate::step::Runner;
 use crate::tallies::Tallies;
 use crate::{indexed, noted};
 use at_once::Written;
+
+pub(crate) use on_workers::accept as accept_on_workers;
 
 /// How many times a batch is written if its commit gets no answer.
 const UNSURE_MAX: u32 = 3;

@@ -13,7 +13,7 @@ SELECT create_reference_table('hapax.indexed_fields');
 SELECT create_reference_table('hapax.alerts');
 
 -- All others are spread by bucket, and equal buckets stay together: one event is on one shard.
-SELECT create_distributed_table('hapax.ledger', 'bucket', colocate_with => 'none', shard_count => 32);
+SELECT create_distributed_table('hapax.ledger', 'bucket', colocate_with => 'none', shard_count => 8);
 SELECT create_distributed_table('hapax.earlier', 'bucket', colocate_with => 'hapax.ledger');
 SELECT create_distributed_table('hapax.events', 'bucket', colocate_with => 'hapax.ledger');
 SELECT create_distributed_table('hapax.work', 'bucket', colocate_with => 'hapax.ledger');

@@ -144,6 +144,11 @@ impl Failure {
         self.state() == Some("25P02")
     }
 
+    /// Whether the database took longer than it may, and would again.
+    pub(crate) fn is_too_slow(&self) -> bool {
+        matches!(self.state(), Some("57014" | "55P03"))
+    }
+
     /// Marks a failure of the commit: without an answer from the server, its result is unknown.
     pub(crate) fn at_commit(self) -> Self {
         match self {

@@ -67,6 +67,7 @@ mod traffic;
 mod url;
 mod vacuum;
 mod values;
+mod workers;
 
 pub use connect::{ConnectError, Connected, Connector};
 pub use distribution::{Distribution, Node, NotSpread};

@@ -9,7 +9,7 @@ use hapax_core::store::Error;
 use crate::failure::{Failure, Remedy};
 
 /// Payload bytes written in one transaction: they must arrive before the server considers the session idle.
-const PART_BYTES_MAX: usize = 16 << 20;
+pub(crate) const PART_BYTES_MAX: usize = 16 << 20;
 
 /// Items, with the answers for those that were refused before anything was sent.
 pub(crate) struct Parts<I, O> {

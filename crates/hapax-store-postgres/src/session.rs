@@ -132,6 +132,10 @@ impl Numbers {
             .ok_or_else(|| Failure::Unreadable("the database returned too few numbers".to_owned()))
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn several(&mut self, count: usize) -> Result<Vec<i64>, Failure> {
         (0..count).map(|_| self.next()).collect()
     }
@@ -158,6 +162,11 @@ impl Session {
     /// The bucket of this connection's sums.
     pub(crate) const fn slot(&self) -> i16 {
         self.lent.connection.slot
+    }
+
+    /// Whether the server's session has its pool's settings, and so belongs to nobody else.
+    pub(crate) const fn is_set(&self) -> bool {
+        self.is_set
     }
 
     /// How the tables are distributed.
@@ -273,7 +282,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn rows(
         &self,
-        sql: &'static str,
+        sql: &str,
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<Vec<Row>, Failure>> {
         let caller = Location::caller();
@@ -364,7 +373,7 @@ impl Session {
     #[track_caller]
     pub(crate) fn execute(
         &self,
-        sql: &'static str,
+        sql: &str,
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<(), Failure>> {
         self.rows(sql, params).map_ok(drop)
@@ -372,11 +381,7 @@ impl Session {
 
     /// Runs a statement that returns exactly one row.
     #[track_caller]
-    pub(crate) fn one(
-        &self,
-        sql: &'static str,
-        params: &[Param<'_>],
-    ) -> impl Future<Output = Result<Row, Failure>> {
+    pub(crate) fn one(&self, sql: &str, params: &[Param<'_>]) -> impl Future<Output = Result<Row, Failure>> {
         let missing =
             || Failure::Unreadable("the database returned no row where there is always one".to_owned());
         let row = self.optional(sql, params);
@@ -387,10 +392,22 @@ impl Session {
     #[track_caller]
     pub(crate) fn optional(
         &self,
-        sql: &'static str,
+        sql: &str,
         params: &[Param<'_>],
     ) -> impl Future<Output = Result<Option<Row>, Failure>> {
         self.rows(sql, params).map_ok(|rows| rows.into_iter().next())
+    }
+
+    /// Prepares a statement ahead of its first run: where it is sent together with others, it then keeps its place.
+    #[track_caller]
+    pub(crate) fn prepare(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<(), Failure>> {
+        let caller = Location::caller();
+        let prepared = self.statement(sql, params).map_ok(drop);
+        prepared.map_err(move |error| Failure::of(sql, caller, error))
     }
 
     async fn statement(&self, sql: &str, params: &[Param<'_>]) -> Result<Statement, tokio_postgres::Error> {

@@ -19,6 +19,7 @@ use crate::purge::Progress;
 use crate::session::Terms;
 use crate::step::{Runner, Step};
 use crate::vacuum::Vacuum;
+use crate::workers::Workers;
 use crate::{
     Options, Spread, accept, alive, conflicts, counts, extend, finish, forget, get, hasten, lease, list,
     look_up, purge, replay, rescue,
@@ -35,6 +36,8 @@ pub struct PostgresStore {
     options: Arc<Options>,
     progress: Arc<Progress>,
     vacuum: Arc<Vacuum>,
+    /// Where the tables are distributed.
+    workers: Option<Arc<Workers>>,
 }
 
 impl PostgresStore {
@@ -51,13 +54,22 @@ impl PostgresStore {
             terms: Terms::new(&options, spread),
             step_timeout: options.step_timeout,
         };
+        let events = runner("events", Terms::of_session(&options), options.connections_max);
+        let upkeep = runner("upkeep", String::new(), options.upkeep_connections_max);
+        let searches = runner("searches", String::new(), options.search_connections_max);
+        let options = Arc::new(options);
+        let workers = match spread {
+            Spread::ByBucket if options.spread.is_none() => Some(Workers::find(&events, &options).await),
+            Spread::ByBucket | Spread::Whole => None,
+        };
         Ok(Self {
-            runner: runner("events", Terms::of_session(&options), options.connections_max),
-            upkeep: runner("upkeep", String::new(), options.upkeep_connections_max),
-            searches: runner("searches", String::new(), options.search_connections_max),
-            options: Arc::new(options),
+            runner: events,
+            upkeep,
+            searches,
+            options,
             progress: Arc::default(),
             vacuum: Arc::default(),
+            workers,
         })
     }
 
@@ -151,8 +163,12 @@ impl std::fmt::Debug for PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
+        let workers = self.workers.clone();
         self.run_each(requests.len(), |runner| async move {
-            accept::accept(&runner, requests).await
+            match workers {
+                Some(workers) => accept::accept_on_workers(&runner, &workers, requests).await,
+                None => accept::accept(&runner, requests).await,
+            }
         })
         .await
     }
@@ -266,6 +282,7 @@ impl Store for PostgresStore {
     }
 
     fn connection_epoch(&self) -> u64 {
-        self.runner.pool.epoch()
+        let of_workers = self.workers.as_ref().map_or(0, |workers| workers.epoch());
+        self.runner.pool.epoch() + of_workers
     }
 }

@@ -101,6 +101,28 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
     })
 }
 
+/// The URL with another host and port in it.
+pub(crate) fn at_host(url: &str, host: &str, port: u16) -> String {
+    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    let (scheme, place) = place.split_once("://").unwrap_or(("postgres", place));
+    let (server, database) = place.split_once('/').unwrap_or((place, ""));
+    let user = server
+        .rsplit_once('@')
+        .map_or(String::new(), |(user, _)| format!("{user}@"));
+    let host = if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    };
+    let names_host = |pair: &&str| {
+        ["host=", "port=", "hostaddr="]
+            .iter()
+            .any(|name| pair.starts_with(name))
+    };
+    let query: Vec<&str> = query.split('&').filter(|pair| !names_host(pair)).collect();
+    format!("{scheme}://{user}{host}:{port}/{database}?{}", query.join("&"))
+}
+
 /// Whether every host is this machine, so that nothing crosses a network.
 fn is_local(config: &tokio_postgres::Config) -> bool {
     let is_named_so = |host: &Host| match host {
@@ -121,6 +143,24 @@ fn decode(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_leads_to_another_host_with_everything_else_unchanged() {
+        for (url, expected) in [
+            (
+                "postgres://me:p%40ss@db:5433/hapax?sslmode=require",
+                "postgres://me:p%40ss@w:6000/hapax?sslmode=require",
+            ),
+            (
+                "postgres://db/hapax?host=a&port=1&options=x",
+                "postgres://w:6000/hapax?options=x",
+            ),
+            ("postgresql://a:1,b:2/hapax", "postgresql://w:6000/hapax?"),
+        ] {
+            assert_eq!(at_host(url, "w", 6000), expected);
+            assert!(read(&at_host(url, "::1", 6000)).is_ok(), "{url}");
+        }
+    }
 
     #[test]
     fn modes_mean_what_libpq_says() {

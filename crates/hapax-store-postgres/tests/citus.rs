@@ -7,6 +7,8 @@
 #[path = "it/bench.rs"]
 #[expect(dead_code, reason = "some of it is for the other tests")]
 mod bench;
+#[path = "citus/direct.rs"]
+mod direct;
 #[path = "citus/purging.rs"]
 mod purging;
 #[path = "citus/spread.rs"]
@@ -34,6 +36,7 @@ fn tests() -> Vec<Test> {
     let others = purging::TESTS
         .iter()
         .chain(spread::TESTS)
+        .chain(direct::TESTS)
         .map(|(name, run)| Test {
             name,
             run: Box::new(run),

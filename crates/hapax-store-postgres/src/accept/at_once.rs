@@ -102,11 +102,13 @@ pub(super) struct Written {
 /// Whether a batch can be written in one statement. A lane's order is drawn under its lock, and a body decides whether a
 /// delivery is held. A distributed database refuses to draw numbers inside a statement.
 pub(super) fn suits(session: &Session, events: &[&NewEvent]) -> bool {
-    let is_plain = |event: &&NewEvent| {
-        let has_lane = event.deliveries.iter().any(|delivery| delivery.lane.is_some());
-        event.claimed_body.is_none() && event.indexed.is_empty() && !has_lane
-    };
-    session.spread() == Spread::Whole && events.iter().all(is_plain)
+    session.spread() == Spread::Whole && events.iter().all(|event| is_plain(event))
+}
+
+/// Whether all rows of an event are in its own bucket, and none of them depends on the rows of other events.
+pub(super) fn is_plain(event: &NewEvent) -> bool {
+    let has_lane = event.deliveries.iter().any(|delivery| delivery.lane.is_some());
+    event.claimed_body.is_none() && event.indexed.is_empty() && !has_lane
 }
 
 /// Begins the transaction and writes the batch. `candidates` are sorted by key, `arrivals` are the same events in order
@@ -158,7 +160,7 @@ pub(super) async fn write(
 }
 
 /// The leases that came with the accept, for each event.
-fn handed(
+pub(super) fn handed(
     arrivals: &[&NewEvent],
     work: &[Work<'_>],
     drawn: &[i64],
@@ -175,14 +177,15 @@ fn handed(
 }
 
 /// A delivery to be written.
-struct Work<'e> {
+pub(super) struct Work<'e> {
     event: &'e NewEvent,
     delivery: &'e NewDelivery,
     /// The place of its token among the numbers drawn, counted from one, if it is leased to the caller.
-    token_at: Option<i32>,
+    pub(super) token_at: Option<i32>,
 }
 
-fn work<'e>(arrivals: &[&'e NewEvent]) -> Result<Vec<Work<'e>>, Failure> {
+/// The deliveries of events, in order.
+pub(super) fn work<'e>(arrivals: &[&'e NewEvent]) -> Result<Vec<Work<'e>>, Failure> {
     let too_many = |_| Failure::Rejected("a batch has too many deliveries".to_owned());
     // The events' own numbers come first.
     let mut drawn = i32::try_from(arrivals.len()).map_err(too_many)?;
@@ -225,7 +228,7 @@ impl Work<'_> {
 }
 
 /// Rows of `hapax.work`.
-fn deliveries<'e>(work: &[Work<'e>]) -> Batch<'e> {
+pub(super) fn deliveries<'e>(work: &[Work<'e>]) -> Batch<'e> {
     let leases = || work.iter().map(|row| row.delivery.first_lease.as_ref());
     let standing = |lease: Option<&FirstLease>| match lease {
         Some(_) => (Class::Running, DeliveryState::Running),

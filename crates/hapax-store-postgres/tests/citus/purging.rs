@@ -64,7 +64,7 @@ fn expired_events_and_ledger_entries_go_faster_than_they_came() {
 }
 
 /// An empty store, distributed as the guide says.
-async fn spread(cluster: &Cluster, client: &Client) -> PostgresStore {
+pub(crate) async fn spread(cluster: &Cluster, client: &Client) -> PostgresStore {
     let remove = "DROP SCHEMA IF EXISTS hapax CASCADE";
     client.batch_execute(remove).await.unwrap();
     drop(PostgresStore::open(Options::new(cluster.url())).await.unwrap());
@@ -119,7 +119,7 @@ async fn purge(store: &PostgresStore) {
 }
 
 /// The number of statements over the shards so far.
-async fn statements(client: &Client) -> i64 {
+pub(crate) async fn statements(client: &Client) -> i64 {
     let counters = "SELECT query_execution_single_shard + query_execution_multi_shard
                     FROM citus_stat_counters WHERE name = current_database()";
     client.query_one(counters, &[]).await.unwrap().get(0)

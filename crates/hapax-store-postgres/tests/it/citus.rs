@@ -32,8 +32,8 @@ fn the_guide_counts_the_tables_right() {
         count("create_reference_table("),
     );
     for line in [
-        format!("citus: {spread} tables are distributed over 32 shards, {everywhere} are on every node;"),
-        format!("-- {spread} distributed tables with 32 shards, {everywhere} reference tables."),
+        format!("citus: {spread} tables are distributed over 8 shards, {everywhere} are on every node;"),
+        format!("-- {spread} distributed tables with 8 shards, {everywhere} reference tables."),
     ] {
         assert!(GUIDE.contains(&line), "docs/guides/citus.md does not say: {line}");
     }
