@@ -21,7 +21,7 @@ pub(crate) struct Backlog {
     request: Option<Request>,
 }
 
-/// What may be due besides the counted deliveries.
+/// Whether deliveries that were not counted may be due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Uncounted {
     Nothing,

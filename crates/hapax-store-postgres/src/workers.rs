@@ -41,7 +41,7 @@ const WHO: &str = "
            (SELECT string_agg(format('%s %s:%s', groupid, nodename, nodeport), ' ' ORDER BY nodeid)
             FROM pg_catalog.pg_dist_node)";
 
-/// The settings of sessions on workers, besides those for events. All statements there have one good plan.
+/// Set for sessions on workers, in addition to what every session for events has. All statements there have one good plan.
 const SETTINGS: &str = "-c plan_cache_mode=force_generic_plan";
 
 /// How long everything goes through the coordinator after something on a worker went wrong.
