@@ -17,7 +17,9 @@ use hapax_config::{Config, Encryption, StoreUrl};
 /// Batches of accepts in progress at once on a store that many connections write to.
 const ACCEPTS_IN_FLIGHT: usize = 4;
 /// Requests in a batch that is written beside another one.
-const FULL_ACCEPT: usize = 32;
+const FULL_REDIS_ACCEPT: usize = 32;
+/// The same on Postgres, where a batch costs more, however small it is.
+const FULL_POSTGRES_ACCEPT: usize = 64;
 /// The same on SQLite.
 const FULL_SQLITE_ACCEPT: usize = 256;
 /// How long one step of a migration may take: it counts whole tables.
@@ -181,7 +183,8 @@ impl OpenStore {
     pub const fn full_accept(&self) -> usize {
         match &self.kind {
             Kind::Sqlite(_) => FULL_SQLITE_ACCEPT,
-            Kind::Postgres(_) | Kind::Redis(_) => FULL_ACCEPT,
+            Kind::Postgres(_) => FULL_POSTGRES_ACCEPT,
+            Kind::Redis(_) => FULL_REDIS_ACCEPT,
         }
     }
 
