@@ -1,0 +1,193 @@
+"""PostgreSQL through `asyncpg`.
+
+The fast path needs as many round trips as a handler that is written by hand: BEGIN, claim, work, COMMIT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from hapax_webhooks.drivers import trouble
+from hapax_webhooks.drivers.contract import Plain, Session, Unit
+from hapax_webhooks.drivers.statements import RELEASE, SAVEPOINT, Statement, statements
+from hapax_webhooks.errors import WrongTransaction
+
+_FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, asyncio.TimeoutError)
+_BEGIN = f"BEGIN ISOLATION LEVEL READ COMMITTED; {SAVEPOINT}"
+_COMPLETE = f"{RELEASE}; COMMIT"
+
+
+def session(given: Any) -> Session:
+    if isinstance(given, asyncpg.Pool):
+        raise WrongTransaction(
+            "an asyncpg pool runs every statement on any of its connections; take one with `async with pool.acquire() as "
+            "connection, connection.transaction():` and pass the connection"
+        )
+    return AsyncpgSession(_connection(given))
+
+
+def unit(given: Any) -> Unit:
+    if isinstance(given, asyncpg.Pool):
+        return AsyncpgUnit(given, None)
+    return AsyncpgUnit(None, _connection(given))
+
+
+def plain(given: Any) -> Plain:
+    return AsyncpgPlain(given if isinstance(given, asyncpg.Pool) else _connection(given))
+
+
+def _connection(given: Any) -> Any:
+    if not isinstance(given, (asyncpg.Connection, PoolConnectionProxy)):
+        raise WrongTransaction(
+            f"an asyncpg connection is needed, not {type(given).__name__}; pass the connection whose transaction is open"
+        )
+    try:
+        closed = given.is_closed()
+    except asyncpg.InterfaceError as error:
+        raise WrongTransaction(f"the connection cannot be used: {error}; take another one from the pool") from error
+    if closed:
+        raise WrongTransaction("the asyncpg connection is closed; connect again, or take one from the pool")
+    return given
+
+
+class AsyncpgSession(Session):
+    is_async = True
+    dialect = "postgres"
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.statements = statements("postgres", "native")
+
+    async def first(self, statement: Statement, values: Sequence[Any]) -> Sequence[Any] | None:
+        try:
+            row: Sequence[Any] | None = await self.connection.fetchrow(statement.sql, *values)
+        except _FAILURES as error:
+            raise trouble.database_error(error) from error
+        return row
+
+    async def affected(self, statement: Statement, values: Sequence[Any]) -> int:
+        try:
+            return _rows(await self.connection.execute(statement.sql, *values))
+        except _FAILURES as error:
+            raise trouble.database_error(error) from error
+
+    async def execute(self, sql: str) -> None:
+        try:
+            await self.connection.execute(sql)
+        except _FAILURES as error:
+            raise trouble.database_error(error) from error
+
+    async def check_open(self) -> None:
+        if not self.connection.is_in_transaction():
+            raise WrongTransaction(
+                "no transaction is open on the asyncpg connection, so the claim would commit without your changes; "
+                "claim inside `async with connection.transaction():`"
+            )
+
+
+class AsyncpgUnit(Unit):
+    is_async = True
+
+    def __init__(self, pool: Any, connection: Any) -> None:
+        self.pool = pool
+        self.connection = connection
+        self.opened: Any = None
+
+    async def begin(self) -> None:
+        if self.pool is not None:
+            try:
+                self.connection = await self.pool.acquire()
+            except _FAILURES as error:
+                raise trouble.database_error(error) from error
+        connection = self.tx = self.connection
+        self.session = AsyncpgSession(connection)
+        if connection.is_in_transaction():
+            raise WrongTransaction(
+                "the connection already has an open transaction; end it first, or use inbox.claim(connection, event) "
+                "inside it"
+            )
+        bare = getattr(connection, "_con", connection)
+        if hasattr(bare, "_top_xact"):
+            # One round trip. asyncpg sees that a transaction is open, but not that it may be nested in; naming it as
+            # the outermost one lets a handler use `connection.transaction()`, which becomes a savepoint.
+            await self.session.execute(_BEGIN)
+            self.opened = bare
+            bare._top_xact = connection.transaction(isolation="read_committed")
+        else:
+            self.opened = None
+            self.transaction = connection.transaction(isolation="read_committed")
+            try:
+                await self.transaction.start()
+            except _FAILURES as error:
+                raise trouble.database_error(error) from error
+            await self.session.execute(SAVEPOINT)
+
+    async def complete(self) -> None:
+        if self.connection.is_closed():
+            raise trouble.database_error(OSError("the connection was lost while the handler ran"))
+        try:
+            if self.opened is None:
+                await self.connection.execute(RELEASE)
+                await self.transaction.commit()
+                return
+            # One round trip, as safe as two: PostgreSQL runs the statements of one simple query in order and stops at
+            # the first that fails. So COMMIT runs only if the savepoint was there and the transaction had not failed.
+            tag = await self.connection.execute(_COMPLETE)
+        except _FAILURES as error:
+            raise trouble.completion_error(error) from error
+        self.opened._top_xact = None
+        if tag != "COMMIT":
+            raise trouble.broken(f"COMMIT was answered with {tag}")
+
+    async def commit(self) -> None:
+        await self._end("COMMIT")
+
+    async def roll_back(self) -> None:
+        if self.connection is not None and self.connection.is_in_transaction():
+            await self._end("ROLLBACK")
+        elif self.opened is not None:
+            self.opened._top_xact = None
+
+    async def _end(self, sql: str) -> None:
+        if self.opened is None:
+            await (self.transaction.commit() if sql == "COMMIT" else self.transaction.rollback())
+            return
+        self.opened._top_xact = None
+        await self.session.execute(sql)
+
+    async def close(self) -> None:
+        if self.pool is not None and self.connection is not None:
+            connection, self.connection = self.connection, None
+            await self.pool.release(connection)
+
+
+class AsyncpgPlain(Plain):
+    is_async = True
+    dialect = "postgres"
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+        self.statements = statements("postgres", "native")
+
+    async def apply(self, sql: Sequence[str]) -> None:
+        try:
+            # Several statements in one request are one transaction.
+            await self.executor.execute(";\n".join(sql))
+        except _FAILURES as error:
+            raise trouble.database_error(error) from error
+
+    async def count(self, statement: Statement, values: Sequence[Any]) -> int:
+        try:
+            return _rows(await self.executor.execute(statement.sql, *values))
+        except _FAILURES as error:
+            raise trouble.database_error(error) from error
+
+
+def _rows(tag: str) -> int:
+    """The number of rows in a command tag, such as `DELETE 3`."""
+    return int(tag.rsplit(" ", 1)[-1])

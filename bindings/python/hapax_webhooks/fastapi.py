@@ -1,0 +1,221 @@
+"""Webhooks in FastAPI and Starlette: verified before anything is parsed, applied once, committed before the response.
+
+    @app.post("/webhooks/stripe")
+    @hapax_webhooks.fastapi.webhook(stripe, billing, session=get_session)
+    async def paid(event: Event, session: AsyncSession) -> None:
+        await session.execute(...)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from hapax_webhooks import _native, drivers
+from hapax_webhooks._native import Reply
+from hapax_webhooks.drivers.contract import finish
+from hapax_webhooks.errors import ParsedBody, SetupError
+from hapax_webhooks.event import Event
+from hapax_webhooks.inbox import Inbox
+from hapax_webhooks.route import Framework, Route
+from hapax_webhooks.source import Source
+
+_SESSION = "hapax_session"
+
+
+class _Starlette(Framework):
+    passes = (HTTPException,)
+
+    def respond(self, reply: Reply) -> Response:
+        return Response(reply.body, reply.status, dict(reply.headers))
+
+    def response(self, value: Any) -> Response | None:
+        if value is None or isinstance(value, Response):
+            return value
+        try:
+            from fastapi.encoders import jsonable_encoder
+        except ImportError:
+            return JSONResponse(value)
+        return JSONResponse(jsonable_encoder(value))
+
+    def status(self, response: Any) -> int:
+        return int(response.status_code)
+
+
+def webhook(
+    source: Source, inbox: Inbox | None = None, *, session: Any = None
+) -> Callable[[Callable[..., Any]], Callable[..., Awaitable[Response]]]:
+    """Makes a route of a function that takes the event and the session or connection.
+
+    `session` is where the work is done: a dependency that returns a session, connection or pool (a function, as for
+    `Depends`; it may `yield`), or such an object itself. The transaction begins with the claim and is committed before
+    the response is sent, whatever the dependency does after its `yield`. Further parameters are FastAPI's, as usual.
+
+    A `def` handler runs in a thread and needs a synchronous driver. If the function returns None, the provider is
+    answered as it expects. It may return a response of its own; any other than 2xx rolls back, as does any error. Without
+    `inbox`, the event is only verified: for handlers that hand it to a queue."""
+    if inbox is not None and session is None:
+        raise SetupError("pass session=…: the dependency or pool in whose transaction the event is claimed")
+    if inbox is None and session is not None:
+        raise SetupError("pass an Inbox as the second argument: without it, the session would not be used")
+    route = Route(source, inbox, _Starlette())
+
+    def decorate(handler: Callable[..., Any]) -> Callable[..., Awaitable[Response]]:
+        return _endpoint(route, handler, session)
+
+    return decorate
+
+
+def _endpoint(
+    route: Route, handler: Callable[..., Any], session: Any
+) -> Callable[..., Awaitable[Response]]:
+    parameters = list(inspect.signature(handler, eval_str=True).parameters.values())
+    wanted = 1 if route.inbox is None else 2
+    if not parameters:
+        raise SetupError(f"the handler {handler.__name__} must take the event as its first parameter")
+    takes_tx = wanted == 2 and len(parameters) >= 2
+    others = parameters[wanted if takes_tx else 1 :]
+    is_async = inspect.iscoroutinefunction(handler)
+    is_given = session is None or drivers.is_known(session)
+    source = route.source
+
+    async def endpoint(request: Request, **given: Any) -> Response:
+        body = await _body(request, source)
+        if isinstance(body, Reply):
+            return route.framework.respond(body)  # type: ignore[no-any-return]
+        received = await source.areceive(
+            request.method,
+            request.scope["query_string"].decode("latin-1"),
+            [(name.decode("latin-1"), value) for name, value in request.headers.raw],
+            body,
+        )
+        if received.events is None:
+            return route.refusal(received)  # type: ignore[no-any-return]
+
+        def called(event: Event, tx: Any) -> Any:
+            return handler(event, tx, **given) if takes_tx else handler(event, **given)
+
+        if is_given:
+            return await _handled(route, received.events, session, called, is_async)
+        if _SESSION in given:
+            return await _handled(route, received.events, given.pop(_SESSION), called, is_async)
+        async with AsyncExitStack() as stack:
+            # In Starlette, which has no dependencies.
+            db = await _entered(stack, session, request)
+            return await _handled(route, received.events, db, called, is_async)
+
+    functools.update_wrapper(endpoint, handler)
+    del endpoint.__wrapped__  # type: ignore[attr-defined]
+    endpoint.__hapax_source__ = source.name  # type: ignore[attr-defined]
+    endpoint.__signature__ = _signature(others, None if is_given else session)  # type: ignore[attr-defined]
+    endpoint.__annotations__ = {"return": Response}
+    return endpoint
+
+
+async def _handled(
+    route: Route, events: tuple[Event, ...], db: Any, called: Callable[[Event, Any], Any], is_async: bool
+) -> Response:
+    handling = route.handle(events, db, called)
+    if is_async:
+        return await handling  # type: ignore[no-any-return]
+    if route.inbox is None or not drivers.unit(db).is_async:
+        return await run_sync(finish, handling)  # type: ignore[no-any-return]
+    handling.close()
+    raise SetupError("the database of `session` is asynchronous, but the handler is not; make the handler `async def`")
+
+
+def _signature(others: list[inspect.Parameter], session: Any) -> inspect.Signature:
+    """What FastAPI sees: the request, the session's dependency, and the handler's further parameters."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)]
+    if session is not None:
+        depends = _depends(session)
+        if depends is not None:
+            parameters.append(inspect.Parameter(_SESSION, kind, default=depends, annotation=Any))
+    for parameter in others:
+        if parameter.annotation is Request or parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            raise SetupError(
+                f"the handler's parameter `{parameter.name}` is not available: the event has the request's body, its "
+                "headers are verified already"
+            )
+        parameters.append(parameter.replace(kind=kind))
+    return inspect.Signature(parameters, return_annotation=Response)
+
+
+def _depends(session: Any) -> Any:
+    """The session as a dependency of FastAPI; None without FastAPI."""
+    try:
+        from fastapi import Depends
+        from fastapi.params import Depends as Given
+    except ImportError:
+        return None
+    return session if isinstance(session, Given) else Depends(session)
+
+
+async def _entered(stack: AsyncExitStack, session: Any, request: Request) -> Any:
+    """Calls a dependency as FastAPI would."""
+    call = getattr(session, "dependency", session)
+    arguments = (request,) if inspect.signature(call).parameters else ()
+    if inspect.isasyncgenfunction(call):
+        return await stack.enter_async_context(asynccontextmanager(call)(*arguments))
+    if inspect.isgeneratorfunction(call):
+        return stack.enter_context(contextmanager(call)(*arguments))
+    value = call(*arguments)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _body(request: Request, source: Source) -> bytes | Reply:
+    """The raw body, bounded in size and time."""
+    limit = source.body_limit
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > limit:
+        return source.too_large()
+    cached = getattr(request, "_body", None)
+    if isinstance(cached, bytes):
+        return cached if len(cached) <= limit else source.too_large()
+    try:
+        with anyio.fail_after(_body_seconds_max()):
+            return await _read(request, limit)
+    except TimeoutError:
+        return source.too_slow()
+    except _TooLarge:
+        return source.too_large()
+    except RuntimeError as error:
+        raise ParsedBody(
+            "the request's body was read before its signature was checked: a parameter of this route (Form, File) or a "
+            "middleware has parsed it; remove that parameter and read event.body or event.form, and in a middleware "
+            "do not read the body of this route"
+        ) from error
+
+
+class _TooLarge(Exception):
+    pass
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise _TooLarge
+        chunks.append(chunk)
+    body = b"".join(chunks)
+    request._body = body  # so that request.body() and request.json() still work in dependencies
+    return body
+
+
+@functools.lru_cache(maxsize=1)
+def _body_seconds_max() -> int:
+    return _native.limits()["body_timeout_seconds"]
+
+
+__all__ = ["webhook"]
