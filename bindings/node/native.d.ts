@@ -149,6 +149,12 @@ export interface KeyRequest {
   expects: string
 }
 
+/** A URL that the provider wants called (SNS): GET it over https without following redirects; on 2xx send `reply`. */
+export interface Confirmation {
+  url: string
+  reply: Reply
+}
+
 /** Why a request is not an event. */
 export interface Refusal {
   /** A stable problem code, such as `signature_invalid`. */
@@ -157,6 +163,8 @@ export interface Refusal {
   hint: string
   /** `code` is then `key_unavailable`. */
   needsKey?: KeyRequest
+  /** `code` is then `confirmation_failed`. */
+  confirmation?: Confirmation
 }
 
 /** Either `events`; or `reply` alone: a handshake; or `reply` and `error`: a refusal. */

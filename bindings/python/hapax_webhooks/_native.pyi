@@ -175,6 +175,15 @@ class KeyRequest:
     def expects(self) -> str: ...
 
 @final
+class Confirmation:
+    """A URL that the provider wants called (SNS): GET it over https without following redirects; on 2xx send `reply`."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def reply(self) -> Reply: ...
+
+@final
 class Refusal:
     """Why a request is not an event."""
 
@@ -189,6 +198,10 @@ class Refusal:
     @property
     def needs_key(self) -> KeyRequest | None:
         """`code` is then `key_unavailable`."""
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """`code` is then `confirmation_failed`."""
 
 @final
 class Received:
