@@ -1,13 +1,13 @@
 """Operations for Alembic migrations.
 
-    from alembic import op
-    from hapax_webhooks import alembic as hapax
+from alembic import op
+from hapax_webhooks import alembic as hapax
 
-    def upgrade() -> None:
-        hapax.create_tables(op)
+def upgrade() -> None:
+    hapax.create_tables(op)
 
-    def downgrade() -> None:
-        hapax.drop_tables(op)
+def downgrade() -> None:
+    hapax.drop_tables(op)
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A Celery task that applies each event once, however often the broker delivers the message.
 
-    @hapax_webhooks.celery.task(app, billing, session=pool)
-    def paid(event: Event, connection: psycopg.Connection) -> None:
-        connection.execute(...)
+@hapax_webhooks.celery.task(app, billing, session=pool)
+def paid(event: Event, connection: psycopg.Connection) -> None:
+    connection.execute(...)
 
-    paid.delay(event.to_dict())
+paid.delay(event.to_dict())
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 from celery import Celery
@@ -20,6 +20,7 @@ from celery import Celery
 from hapax_webhooks import drivers
 from hapax_webhooks.drivers.contract import finish
 from hapax_webhooks.drivers.trouble import is_retryable
+from hapax_webhooks.entering import entered
 from hapax_webhooks.errors import SetupError
 from hapax_webhooks.event import Event
 from hapax_webhooks.inbox import Inbox
@@ -42,7 +43,9 @@ def task(
 
     def decorate(handler: Callable[..., Any]) -> Any:
         if inspect.iscoroutinefunction(handler):
-            raise SetupError(f"the handler {handler.__name__} is `async def`, but Celery's workers are not; make it `def`")
+            raise SetupError(
+                f"the handler {handler.__name__} is `async def`, but Celery's workers are not; make it `def`"
+            )
         settings.setdefault("name", f"{handler.__module__}.{handler.__name__}")
         takes_tx = len(inspect.signature(handler).parameters) >= 2
 
@@ -54,9 +57,7 @@ def task(
 
             try:
                 with ExitStack() as stack:
-                    unit = drivers.unit(_entered(stack, session))
-                    if unit.is_async:
-                        raise SetupError("the database of `session` is asynchronous; in Celery, use a synchronous driver")
+                    unit = drivers.unit(entered(stack, session, "Celery"))
                     outcome = finish(inbox.running(unit, event, work))
             except Exception as error:
                 if is_retryable(error):
@@ -69,19 +70,10 @@ def task(
             return outcome.word
 
         run.__name__, run.__doc__, run.__module__ = handler.__name__, handler.__doc__, handler.__module__
-        return app.task(bind=True, **settings)(run)
+        registered: Callable[..., Any] = app.task(bind=True, **settings)
+        return registered(run)
 
     return decorate
-
-
-def _entered(stack: ExitStack, session: Any) -> Any:
-    """The database object, or what a function returns or yields."""
-    if drivers.is_known(session):
-        return session
-    if inspect.isgeneratorfunction(session):
-        return stack.enter_context(contextmanager(session)())
-    value = session()
-    return value if drivers.is_known(value) or not hasattr(value, "__enter__") else stack.enter_context(value)
 
 
 __all__ = ["task"]

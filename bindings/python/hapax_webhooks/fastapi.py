@@ -1,9 +1,9 @@
 """Webhooks in FastAPI and Starlette: verified before anything is parsed, applied once, committed before the response.
 
-    @app.post("/webhooks/stripe")
-    @hapax_webhooks.fastapi.webhook(stripe, billing, session=get_session)
-    async def paid(event: Event, session: AsyncSession) -> None:
-        await session.execute(...)
+@app.post("/webhooks/stripe")
+@hapax_webhooks.fastapi.webhook(stripe, billing, session=get_session)
+async def paid(event: Event, session: AsyncSession) -> None:
+    await session.execute(...)
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_type_hints
 
 import anyio
 from anyio.to_thread import run_sync
@@ -23,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from hapax_webhooks import _native, drivers
 from hapax_webhooks._native import Reply
 from hapax_webhooks.drivers.contract import finish
-from hapax_webhooks.errors import ParsedBody, SetupError
+from hapax_webhooks.errors import ParsedBody, SetupError, WrongTransaction
 from hapax_webhooks.event import Event
 from hapax_webhooks.inbox import Inbox
 from hapax_webhooks.route import Framework, Route
@@ -75,15 +76,13 @@ def webhook(
     return decorate
 
 
-def _endpoint(
-    route: Route, handler: Callable[..., Any], session: Any
-) -> Callable[..., Awaitable[Response]]:
-    parameters = list(inspect.signature(handler, eval_str=True).parameters.values())
+def _endpoint(route: Route, handler: Callable[..., Any], session: Any) -> Callable[..., Awaitable[Response]]:
+    parameters = list(inspect.signature(handler).parameters.values())
     wanted = 1 if route.inbox is None else 2
     if not parameters:
         raise SetupError(f"the handler {handler.__name__} must take the event as its first parameter")
     takes_tx = wanted == 2 and len(parameters) >= 2
-    others = parameters[wanted if takes_tx else 1 :]
+    others = [_resolved(handler, parameter) for parameter in parameters[wanted if takes_tx else 1 :]]
     is_async = inspect.iscoroutinefunction(handler)
     is_given = session is None or drivers.is_known(session)
     source = route.source
@@ -124,13 +123,16 @@ def _endpoint(
 async def _handled(
     route: Route, events: tuple[Event, ...], db: Any, called: Callable[[Event, Any], Any], is_async: bool
 ) -> Response:
+    if route.inbox is not None and drivers.is_async(db) != is_async:
+        raise WrongTransaction(
+            "the handler is `async def`, but the database of `session` is synchronous: other requests would run inside "
+            "its transaction while it waits; make the handler a plain `def`, or use an asynchronous driver"
+            if is_async
+            else "the database of `session` is asynchronous, but the handler is not; make the handler `async def`"
+        )
     handling = route.handle(events, db, called)
-    if is_async:
-        return await handling  # type: ignore[no-any-return]
-    if route.inbox is None or not drivers.unit(db).is_async:
-        return await run_sync(finish, handling)  # type: ignore[no-any-return]
-    handling.close()
-    raise SetupError("the database of `session` is asynchronous, but the handler is not; make the handler `async def`")
+    response: Response = await (handling if is_async else run_sync(finish, handling))
+    return response
 
 
 def _signature(others: list[inspect.Parameter], session: Any) -> inspect.Signature:
@@ -149,6 +151,15 @@ def _signature(others: list[inspect.Parameter], session: Any) -> inspect.Signatu
             )
         parameters.append(parameter.replace(kind=kind))
     return inspect.Signature(parameters, return_annotation=Response)
+
+
+def _resolved(handler: Callable[..., Any], parameter: inspect.Parameter) -> inspect.Parameter:
+    """The parameter with its annotation as a type: FastAPI would look for its name in this module."""
+    if not isinstance(parameter.annotation, str):
+        return parameter
+    annotated = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
+    names = getattr(inspect.unwrap(handler), "__globals__", {})
+    return parameter.replace(annotation=get_type_hints(annotated, names, include_extras=True)[parameter.name])
 
 
 def _depends(session: Any) -> Any:

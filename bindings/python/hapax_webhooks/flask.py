@@ -1,9 +1,9 @@
 """Webhooks in Flask: verified before anything is parsed, applied once, committed before the response.
 
-    @app.post("/webhooks/stripe")
-    @hapax_webhooks.flask.webhook(stripe, billing, session=pool)
-    def paid(event: Event, connection: psycopg.Connection) -> None:
-        connection.execute(...)
+@app.post("/webhooks/stripe")
+@hapax_webhooks.flask.webhook(stripe, billing, session=pool)
+def paid(event: Event, connection: psycopg.Connection) -> None:
+    connection.execute(...)
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import flask
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from hapax_webhooks import drivers
 from hapax_webhooks._native import Reply
 from hapax_webhooks.drivers.contract import finish
+from hapax_webhooks.entering import entered
 from hapax_webhooks.errors import ParsedBody, SetupError
 from hapax_webhooks.event import Event
 from hapax_webhooks.inbox import Inbox
@@ -81,9 +81,7 @@ def webhook(
                 return handler(event, tx, **variables) if takes_tx else handler(event, **variables)
 
             with ExitStack() as stack:
-                db = _entered(stack, session)
-                if db is not None and drivers.unit(db).is_async:
-                    raise SetupError("the database of `session` is asynchronous; in Flask, use a synchronous driver")
+                db = entered(stack, session, "Flask")
                 return finish(route.handle(received.events, db, called))  # type: ignore[no-any-return]
 
         view.__hapax_source__ = source.name  # type: ignore[attr-defined]
@@ -97,16 +95,6 @@ def _takes_tx(handler: Callable[..., Any]) -> bool:
     return len([p for p in inspect.signature(handler).parameters.values() if p.kind in kinds]) >= 2
 
 
-def _entered(stack: ExitStack, session: Any) -> Any:
-    if session is None or drivers.is_known(session):
-        return session
-    if inspect.isgeneratorfunction(session):
-        return stack.enter_context(contextmanager(session)())
-    value = session()
-    # A function decorated with @contextmanager. Connections and sessions have __enter__ too, but are used as they are.
-    return value if drivers.is_known(value) or not hasattr(value, "__enter__") else stack.enter_context(value)
-
-
 def _body(source: Source) -> bytes | Reply:
     """The raw body, bounded in size. It is cached, so that `request.get_json()` still works."""
     request, limit = flask.request, source.body_limit
@@ -114,11 +102,9 @@ def _body(source: Source) -> bytes | Reply:
     if length is not None and length > limit:
         return source.too_large()
     was_parsed = "form" in vars(request)
-    try:
+    with suppress(AttributeError):
         # Bounds a body of unknown length; possible since Flask 3.1.
         request.max_content_length = min(limit, request.max_content_length or limit)
-    except AttributeError:
-        pass
     try:
         body = request.get_data(cache=True)
     except RequestEntityTooLarge:

@@ -58,6 +58,9 @@ class Inbox:
     __slots__ = ("_on_handled", "_retention_seconds", "_wait_ms", "consumer")
 
     consumer: str
+    _retention_seconds: int
+    _wait_ms: int
+    _on_handled: Callable[[Handled], None] | None
 
     def __init__(
         self,
@@ -73,7 +76,9 @@ class Inbox:
             raise from_native(error) from None
         limits = _native.limits()
         # Compared with None, never for truth: a retention of zero is one.
-        retention_seconds = limits["retention_seconds_default"] if retention is None else _whole(retention, "retention", 1)
+        retention_seconds = (
+            limits["retention_seconds_default"] if retention is None else _whole(retention, "retention", 1)
+        )
         wait_ms = limits["wait_ms_default"] if wait is None else _whole(wait, "wait", 1000)
         put = object.__setattr__
         put(self, "consumer", consumer)
@@ -111,7 +116,7 @@ class Inbox:
         return claimed() if session.is_async else finish(claimed())
 
     @overload
-    def run(
+    def run(  # type: ignore[overload-overlap]
         self, db: object, event: Event, work: Callable[[Any], Coroutine[Any, Any, T]]
     ) -> Coroutine[Any, Any, Outcome[T]]: ...
     @overload
@@ -137,8 +142,7 @@ class Inbox:
 
     async def _apply(self, unit: Unit, event: Event, work: Callable[[Any], Any]) -> Outcome[Any]:
         try:
-            await unit.begin()
-            outcome = await self._claim_and_work(unit, event, work)
+            outcome = await self._begin_and_work(unit, event, work)
         except BaseException as error:
             await _abandon(unit)
             if isinstance(error, _Busy):
@@ -147,9 +151,10 @@ class Inbox:
         await unit.close()
         return outcome
 
-    async def _claim_and_work(self, unit: Unit, event: Event, work: Callable[[Any], Any]) -> Outcome[Any]:
+    async def _begin_and_work(self, unit: Unit, event: Event, work: Callable[[Any], Any]) -> Outcome[Any]:
         wanted = marks(event, self.consumer, self._retention_seconds)
         try:
+            await unit.begin()
             result = await claim_within(unit.session, wanted, self._wait_ms)
         except DatabaseError as error:
             if error.trouble == "busy":

@@ -28,7 +28,7 @@ class PublishedKeys:
         the URL against the provider's hosts. Only published keys are remembered: what else is fetched is about one
         request."""
         try:
-            content = _fetched(request)
+            content = _get(request.url, request.body, dict(request.headers))
         except (OSError, http.client.HTTPException, UnicodeError):
             return None
         if content is None or request.expects.encode() not in content:
@@ -40,8 +40,17 @@ class PublishedKeys:
         return content
 
 
-def _fetched(request: KeyRequest) -> bytes | None:
-    url = urlsplit(request.url)
+def is_confirmed(url: str) -> bool:
+    """Calls a URL that the provider wants called, and which the native module has checked."""
+    try:
+        return _get(url, None, {}) is not None
+    except (OSError, http.client.HTTPException, UnicodeError):
+        return False
+
+
+def _get(address: str, body: bytes | None, headers: dict[str, str]) -> bytes | None:
+    """The content, over https and without following redirects; None if the status is not 2xx, or it is too long."""
+    url = urlsplit(address)
     if url.scheme != "https" or url.hostname is None:
         return None
     connection = http.client.HTTPSConnection(
@@ -49,9 +58,9 @@ def _fetched(request: KeyRequest) -> bytes | None:
     )
     try:
         target = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
-        connection.request("GET" if request.body is None else "POST", target, request.body, dict(request.headers))
+        connection.request("GET" if body is None else "POST", target, body, headers)
         response = connection.getresponse()
         content = response.read(KEY_BYTES_MAX + 1)
-        return content if response.status == 200 and len(content) <= KEY_BYTES_MAX else None
+        return content if 200 <= response.status < 300 and len(content) <= KEY_BYTES_MAX else None
     finally:
         connection.close()

@@ -64,7 +64,9 @@ class Call:
             sent.setdefault("content-type", "application/json")
         raw = body.encode() if isinstance(body, str) else body
         if not isinstance(raw, bytes):
-            raise InvalidCall(f"the call's body must be bytes or a string, not {type(raw).__name__}; or pass json_body=…")
+            raise InvalidCall(
+                f"the call's body must be bytes or a string, not {type(raw).__name__}; or pass json_body=…"
+            )
         return cls(kind, target, sent, raw, key, order_key)
 
 
@@ -102,7 +104,7 @@ def handling(connection: Any, origin: Origin) -> Iterator[None]:
 def stage(tx: AsyncTransaction, call: Call) -> Coroutine[Any, Any, None]: ...  # type: ignore[overload-overlap]
 @overload
 def stage(tx: object, call: Call) -> None: ...
-def stage(tx: object, call: Call) -> None | Coroutine[Any, Any, None]:
+def stage(tx: object, call: Call) -> Coroutine[Any, Any, None] | None:
     """Writes `call` to the outbox, in this transaction. An asynchronous driver's result must be awaited.
 
     A call without a key gets one: inside `Inbox.run` it is derived from the event, the consumer and the call's number in

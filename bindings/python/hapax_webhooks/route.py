@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("hapax_webhooks")
 
 
+_MISTAKES = (WrongTransaction, MissingTable, SetupError)
+"""Of the application's configuration: the framework shows them to the developer, and answers 500."""
+
+
 class Framework(ABC):
     """How a framework's responses are made and read."""
 
@@ -50,6 +54,7 @@ class Route:
         self.source = source
         self.inbox = inbox
         self.framework = framework
+        self.raised: tuple[type[BaseException], ...] = (*framework.passes, *_MISTAKES)
 
     def refusal(self, received: Received) -> Any:
         """The response to a request without events."""
@@ -99,7 +104,7 @@ class Route:
             outcome = await self.inbox.running(drivers.unit(db), event, work)
         except _Declined as declined:
             return None, declined.response
-        except (*framework.passes, WrongTransaction, MissingTable, SetupError):
+        except self.raised:
             raise
         except Exception as error:
             log.exception("the event %s of %s could not be handled; it will be delivered again", event.id, event.source)

@@ -12,10 +12,13 @@ from uuid import uuid4
 from hapax_webhooks import _native
 from hapax_webhooks.errors import SetupError, from_native
 from hapax_webhooks.event import Event
-from hapax_webhooks.keys import FETCHES_MAX, PublishedKeys
+from hapax_webhooks.keys import FETCHES_MAX, PublishedKeys, is_confirmed
 
 if TYPE_CHECKING:
     from hapax_webhooks._native import Headers, KeyRequest, Options, Refusal, Reply
+
+
+FRESH = b"{{fresh}}"
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,24 @@ class Delivery:
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes = field(repr=False)
     event_type: str | None = None
+    template: bytes | None = field(default=None, repr=False)
+    """The body as it was given, if it is not the provider's sample."""
 
     def fresh(self) -> Delivery:
-        """The same event under another id, signed now."""
-        return self.source.sample(self.event_type, event_id=f"{self.event_id[:200]}-{uuid4().hex[:8]}", body=self.body)
+        """The same event under another id, signed now. In a body of your own, `{{fresh}}` becomes new letters; without
+        it, the event's id is replaced wherever the body has it."""
+        if self.template is None:
+            return self.source.sample(self.event_type)
+        body = self.template
+        if FRESH not in body:
+            body = body.replace(self.event_id.encode(), _another(self.event_id).encode())
+        made = self.source.sample(self.event_type, body=body)
+        if made.event_id == self.event_id:
+            raise SetupError(
+                f"the event's id ({self.event_id}) is made of several parts of the body; write {{{{fresh}}}} into one of "
+                "them, such as its id, so that every delivery can be a new event"
+            )
+        return made
 
     def tampered(self) -> Delivery:
         """The same headers with another body."""
@@ -121,9 +138,7 @@ class Source:
         """The maximum size of a body, in bytes."""
         return self._native.body_limit
 
-    def receive(
-        self, method: str, query: str, headers: Headers, body: bytes, *, now: int | None = None
-    ) -> Received:
+    def receive(self, method: str, query: str, headers: Headers, body: bytes, *, now: int | None = None) -> Received:
         """Verifies a request and identifies its events. Fetches a published key if the signature names a new one."""
         keys = self._keys.known
         found = self._native.receive(method, query, headers, body, now, keys)
@@ -133,6 +148,9 @@ class Source:
                 break
             keys = {**keys, request.key_id: key}
             found = self._native.receive(method, query, headers, body, now, keys)
+        confirmation = None if found.error is None else found.error.confirmation
+        if confirmation is not None and is_confirmed(confirmation.url):
+            return Received(None, confirmation.reply, None)
         return _received(found)
 
     async def areceive(
@@ -140,7 +158,7 @@ class Source:
     ) -> Received:
         """`receive` in an event loop, which fetching a key must not block."""
         found = self._native.receive(method, query, headers, body, now, self._keys.known)
-        if _wanted(found) is None:
+        if found.error is None or (found.error.needs_key is None and found.error.confirmation is None):
             return _received(found)
         return await asyncio.to_thread(self.receive, method, query, headers, body, now=now)
 
@@ -175,7 +193,8 @@ class Source:
         """A delivery as the provider would send it, signed with the first secret: for tests."""
         raw = body if isinstance(body, bytes) or body is None else _bytes(body)
         try:
-            made = self._native.sample(event_type, event_id, raw, now)
+            sent = None if raw is None else raw.replace(FRESH, uuid4().hex[:12].encode())
+            made = self._native.sample(event_type, event_id, sent, now)
         except _native.NativeError as error:
             raise from_native(error) from None
         return Delivery(
@@ -186,6 +205,7 @@ class Source:
             headers=tuple(made.headers),
             body=made.body,
             event_type=event_type,
+            template=raw,
         )
 
     def explain(self, method: str, query: str, headers: Headers, body: bytes, *, now: int | None = None) -> str | None:
@@ -194,6 +214,13 @@ class Source:
 
     def __repr__(self) -> str:
         return f"Source({self.name!r})"
+
+
+def _another(event_id: str) -> str:
+    """Another id of the same kind: some providers' ids are numbers."""
+    if event_id.isdigit():
+        return str(uuid4().int)[: max(len(event_id), 9)]
+    return f"{event_id[:200]}-{uuid4().hex[:8]}"
 
 
 def _listed(secrets: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('hapax.create_tables'))"
 def create_tables(db: AsyncDatabase) -> Coroutine[Any, Any, None]: ...  # type: ignore[overload-overlap]
 @overload
 def create_tables(db: object) -> None: ...
-def create_tables(db: object) -> None | Coroutine[Any, Any, None]:
+def create_tables(db: object) -> Coroutine[Any, Any, None] | None:
     """Creates `hapax_inbox` and `hapax_outbox` unless they exist, in the database of the effect."""
     plain = drivers.plain(db)
     applied = plain.apply(ddl(plain.dialect))

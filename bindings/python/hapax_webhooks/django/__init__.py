@@ -1,10 +1,10 @@
 """Webhooks in Django: an app with the migration of both tables, and a decorator for views.
 
-    INSTALLED_APPS += ["hapax_webhooks.django"]
+INSTALLED_APPS += ["hapax_webhooks.django"]
 
-    @hapax_webhooks.django.webhook(stripe, billing)
-    def paid(request, event):
-        Payment.objects.create(...)
+@hapax_webhooks.django.webhook(stripe, billing)
+def paid(request, event):
+    Payment.objects.create(...)
 """
 
 from __future__ import annotations

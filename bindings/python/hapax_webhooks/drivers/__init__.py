@@ -26,20 +26,25 @@ _ADVICE = {
 
 def session(given: Any) -> Session:
     """Statements in the open transaction of `given`. Refuses pools."""
-    found: Session = _driver(type(given)).session(given)
+    found: Session = _driver(given).session(given)
     return found
 
 
 def unit(given: Any) -> Unit:
     """A transaction to be begun on `given`: a pool, an engine, a connection, a session."""
-    found: Unit = _driver(type(given)).unit(given)
+    found: Unit = _driver(given).unit(given)
     return found
 
 
 def plain(given: Any) -> Plain:
     """The database of `given`."""
-    found: Plain = _driver(type(given)).plain(given)
+    found: Plain = _driver(given).plain(given)
     return found
+
+
+def is_async(given: Any) -> bool:
+    """Whether a run on `given` must be awaited."""
+    return unit(given).is_async
 
 
 def is_known(given: Any) -> bool:
@@ -47,8 +52,12 @@ def is_known(given: Any) -> bool:
     return _name(type(given)) is not None
 
 
+def _driver(given: Any) -> Any:
+    return _driver_of(type(given))  # type: ignore[arg-type]  # mypy: every type is hashable
+
+
 @lru_cache(maxsize=256)
-def _driver(kind: type) -> Any:
+def _driver_of(kind: type) -> Any:
     name = _name(kind)
     if name is None:
         roots = {base.__module__.split(".")[0] for base in kind.__mro__}

@@ -93,10 +93,14 @@ class AsyncpgSession(Session):
 class AsyncpgUnit(Unit):
     is_async = True
 
-    def __init__(self, pool: Any, connection: Any) -> None:
+    def __init__(self, pool: Any, connection: Any, *, is_public: bool = False) -> None:
         self.pool = pool
         self.connection = connection
+        self.is_public = is_public
+        """Whether to use asyncpg's public methods only, at the cost of two more round trips."""
         self.opened: Any = None
+        """The bare connection, while its outermost transaction is ours."""
+        self.transaction: Any = None
 
     async def begin(self) -> None:
         if self.pool is not None:
@@ -111,21 +115,21 @@ class AsyncpgUnit(Unit):
                 "the connection already has an open transaction; end it first, or use inbox.claim(connection, event) "
                 "inside it"
             )
+        transaction = connection.transaction(isolation="read_committed")
         bare = getattr(connection, "_con", connection)
-        if hasattr(bare, "_top_xact"):
-            # One round trip. asyncpg sees that a transaction is open, but not that it may be nested in; naming it as
-            # the outermost one lets a handler use `connection.transaction()`, which becomes a savepoint.
-            await self.session.execute(_BEGIN)
-            self.opened = bare
-            bare._top_xact = connection.transaction(isolation="read_committed")
-        else:
-            self.opened = None
-            self.transaction = connection.transaction(isolation="read_committed")
+        if self.is_public or not hasattr(bare, "_top_xact"):
             try:
-                await self.transaction.start()
+                await transaction.start()
             except _FAILURES as error:
                 raise trouble.database_error(error) from error
+            self.transaction = transaction
             await self.session.execute(SAVEPOINT)
+            return
+        # One round trip. asyncpg then knows that a transaction is open, but refuses to nest in it; naming ours as the
+        # outermost one lets a handler use `connection.transaction()`, which becomes a savepoint.
+        await self.session.execute(_BEGIN)
+        self.opened = bare
+        bare._top_xact = transaction
 
     async def complete(self) -> None:
         if self.connection.is_closed():
@@ -148,17 +152,15 @@ class AsyncpgUnit(Unit):
         await self._end("COMMIT")
 
     async def roll_back(self) -> None:
-        if self.connection is not None and self.connection.is_in_transaction():
-            await self._end("ROLLBACK")
-        elif self.opened is not None:
-            self.opened._top_xact = None
+        await self._end("ROLLBACK")
 
     async def _end(self, sql: str) -> None:
-        if self.opened is None:
+        if self.opened is not None:
+            self.opened._top_xact = None
+            if self.connection.is_in_transaction():
+                await self.session.execute(sql)
+        elif self.transaction is not None:
             await (self.transaction.commit() if sql == "COMMIT" else self.transaction.rollback())
-            return
-        self.opened._top_xact = None
-        await self.session.execute(sql)
 
     async def close(self) -> None:
         if self.pool is not None and self.connection is not None:

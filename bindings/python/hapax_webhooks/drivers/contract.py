@@ -37,7 +37,7 @@ class Session(ABC):
     async def execute(self, sql: str) -> None:
         """Runs one statement without values."""
 
-    async def check_open(self) -> None:
+    async def check_open(self) -> None:  # noqa: B027 (most drivers need nothing)
         """Raises `WrongTransaction` unless what is written now commits or rolls back with what is written later."""
 
 
@@ -53,7 +53,7 @@ class Unit(ABC):
     async def begin(self) -> None:
         """Takes a connection if need be, and begins. On PostgreSQL, the savepoint exists afterwards."""
 
-    async def under_savepoint(self) -> None:
+    async def under_savepoint(self) -> None:  # noqa: B027 (most drivers need nothing)
         """Called after a first claim, before the handler. SQLite must not have a savepoint earlier: without an outer
         BEGIN, releasing it would commit."""
 
@@ -69,7 +69,7 @@ class Unit(ABC):
     async def roll_back(self) -> None:
         """Rolls back. May fail: a lost connection has rolled back anyway."""
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027 (most drivers need nothing)
         """Gives the connection back."""
 
 

@@ -131,10 +131,8 @@ class SqlalchemySession(Session):
             raw = (await self.sync_connection()).connection.dbapi_connection
         except _FAILURES as error:
             raise _unusable(error) from error
-        if self.dialect == "sqlite":
-            alone = commits_alone(_SqliteState(raw))
-        else:
-            alone = getattr(raw, "autocommit", False) is True
+        is_sqlite = self.dialect == "sqlite"
+        alone = commits_alone(_SqliteState(raw)) if is_sqlite else getattr(raw, "autocommit", False) is True
         if alone:
             raise WrongTransaction(
                 "the SQLAlchemy connection is in autocommit mode, so the claim would commit without your changes; use an "

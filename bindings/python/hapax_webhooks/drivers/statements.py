@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, Literal
 
 from hapax_webhooks import _native
@@ -51,7 +51,7 @@ class Statements:
     stage: Statement
 
 
-@lru_cache(maxsize=None)
+@cache
 def statements(dialect: Dialect, style: Style) -> Statements:
     sql = _native.sql(dialect)
 
@@ -68,7 +68,7 @@ def statements(dialect: Dialect, style: Style) -> Statements:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def create(dialect: Dialect) -> tuple[str, ...]:
     """The statements that create both tables, one by one. They contain no `;` in a string."""
     sql = _native.sql(dialect)
@@ -88,7 +88,7 @@ def _within(claim: str) -> str:
         SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $7, true) AS limited)
     {claim[: matched.start()]}SELECT {matched["row"]} FROM hapax_wait
     {matched["conflict"]}
-    RETURNING set_config('lock_timeout', (SELECT before FROM hapax_wait), true)"""
+    RETURNING set_config('lock_timeout', (SELECT before FROM hapax_wait), true)"""  # noqa: S608 (constants only)
 
 
 def _written(text: str, style: Style) -> Statement:

@@ -9,15 +9,16 @@ The application is driven directly: any ASGI or WSGI app object, in process, wit
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from typing import Any
 
+from hapax_webhooks.drivers.contract import finish
 from hapax_webhooks.errors import SetupError
 from hapax_webhooks.source import Delivery
 from hapax_webhooks.testing.find import path_of
 from hapax_webhooks.testing.picture import Fault, Report
 from hapax_webhooks.testing.plans import PLANS, Rig, Trial, run_plan
-from hapax_webhooks.testing.serve import serving
+from hapax_webhooks.testing.serve import is_asgi, serving
 from hapax_webhooks.testing.state import Effect
 
 
@@ -30,7 +31,7 @@ class Twice(Awaitable[Report]):
 
     def __await__(self) -> Generator[Any, None, Report]:
         if self._running is not None:
-            return (yield from self._running)
+            return (yield from self._running.__await__())
         return self.report
 
     @property
@@ -75,12 +76,17 @@ def twice(
     if not callable(effects):
         raise SetupError("`effects` must be a function that returns the state, such as lambda: count('payments')")
     target = path_of(app, deliveries[0]) if path is None else path
-    running = _run(app, deliveries, effects, target, plans, lifespan)
+
+    def running(*, has_loop: bool) -> Coroutine[Any, Any, Report]:
+        return _run(app, deliveries, effects, target, plans, lifespan, has_loop)
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return Twice(None, asyncio.run(running))
-    return Twice(asyncio.ensure_future(running), None)
+        if is_asgi(app):
+            return Twice(None, asyncio.run(running(has_loop=True)))
+        return Twice(None, finish(running(has_loop=False)))
+    return Twice(asyncio.ensure_future(running(has_loop=True)), None)
 
 
 async def _run(
@@ -90,9 +96,10 @@ async def _run(
     path: str,
     plans: Sequence[str],
     lifespan: bool,
+    has_loop: bool,
 ) -> Report:
-    async with serving(app, lifespan=lifespan) as call:
-        rig = Rig(call, deliveries, effects, path, Effect.none())
+    async with serving(app, lifespan=lifespan) as caller:
+        rig = Rig(caller, deliveries, effects, path, Effect.none(), has_loop)
         await _learn(rig)
         results = [(plan, await run_plan(plan, rig)) for plan in plans]
     return Report(path, tuple(results))

@@ -100,7 +100,7 @@ async def traced(tracer: Tracer | None) -> AsyncIterator[None]:
             await _prime_worker(None)
         else:
             everywhere(None)
-        threading.settrace(previous_of_threads)  # type: ignore[arg-type]
+        threading.settrace(previous_of_threads)
         sys.settrace(previous)
 
 

@@ -19,7 +19,9 @@ def path_of(app: Any, delivery: Delivery) -> str:
     if len(candidates) == 1:
         return candidates[0]
     routes = ", ".join(candidates) or "none were found"
-    raise SetupError(f"pass path=…: it is not clear which route gets the deliveries of {delivery.source.name} ({routes})")
+    raise SetupError(
+        f"pass path=…: it is not clear which route gets the deliveries of {delivery.source.name} ({routes})"
+    )
 
 
 def _posts(app: Any) -> Iterator[Found]:

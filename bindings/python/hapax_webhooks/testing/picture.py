@@ -45,7 +45,10 @@ def draw(
         change = "…" if step.change is None else str(step.change)
         rows.append((">" if number == marked else "", step.label, step.event_id, str(step.answer), change))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    table = ["  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip() for row in rows]
+    table = [
+        "  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]]).rstrip()
+        for row in rows
+    ]
     body = _excerpt(steps[marked].answer) if steps else ""
     return "\n".join(
         [

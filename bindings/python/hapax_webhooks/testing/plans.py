@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from hapax_webhooks.source import Delivery
 from hapax_webhooks.testing.crash import Tracer
 from hapax_webhooks.testing.picture import Fault, Step, draw
-from hapax_webhooks.testing.serve import Answer, Call
+from hapax_webhooks.testing.serve import Answer, Caller
 from hapax_webhooks.testing.state import Change, Effect, Measure, measure
 
 AT_ONCE = 8
@@ -29,18 +29,25 @@ _TO_DO = (
 class Rig:
     """The application under test."""
 
-    call: Call
+    caller: Caller
     deliveries: Sequence[Delivery]
     effects: Callable[[], Any]
     path: str
     effect: Effect
+    has_loop: bool
 
     async def state(self) -> Measure:
         state = self.effects()
-        return measure(await state if isawaitable(state) else state)
+        if isawaitable(state):
+            state = await state if self.has_loop else asyncio.run(_awaited(state))
+        return measure(state)
 
     async def deliver(self, delivery: Delivery, tracer: Tracer | None = None) -> Answer:
-        return await self.call(delivery, self.path, tracer)
+        return await self.caller.one(delivery, self.path, tracer)
+
+
+async def _awaited(state: Awaitable[Any]) -> Any:
+    return await state
 
 
 class Trial:
@@ -141,7 +148,7 @@ async def _concurrent(rig: Rig) -> None:
     for _ in range(ROUNDS):
         trial, event = Trial(rig, "concurrent"), rig.deliveries[0].fresh()
         await trial.begin()
-        answers = await asyncio.gather(*(rig.deliver(event) for _ in range(AT_ONCE)))
+        answers = await rig.caller.at_once(event, rig.path, AT_ONCE)
         change = await trial._changed()
         for number, answer in enumerate(answers, start=1):
             last = number == AT_ONCE

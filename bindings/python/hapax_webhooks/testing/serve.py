@@ -6,7 +6,8 @@ import asyncio
 import inspect
 import io
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,23 +39,58 @@ class Answer:
         return str(self.status)
 
 
-Call = Callable[[Delivery, str, "Tracer | None"], Awaitable[Answer]]
+class Caller(ABC):
+    """A running application."""
+
+    @abstractmethod
+    async def one(self, delivery: Delivery, path: str, tracer: Tracer | None = None) -> Answer:
+        """Delivers once."""
+
+    @abstractmethod
+    async def at_once(self, delivery: Delivery, path: str, times: int) -> list[Answer]:
+        """Delivers several times at the same moment."""
+
+
+class _Asgi(Caller):
+    def __init__(self, app: Any, state: dict[str, Any]) -> None:
+        self.app = app
+        self.state = state
+
+    async def one(self, delivery: Delivery, path: str, tracer: Tracer | None = None) -> Answer:
+        return await _asgi(self.app, delivery, path, tracer, self.state)
+
+    async def at_once(self, delivery: Delivery, path: str, times: int) -> list[Answer]:
+        return list(await asyncio.gather(*(self.one(delivery, path) for _ in range(times))))
+
+
+class _Wsgi(Caller):
+    """Waits on the caller's thread, without an event loop, in which Django's ORM could not be used."""
+
+    def __init__(self, app: Any, threads: ThreadPoolExecutor) -> None:
+        self.app = app
+        self.threads = threads
+
+    async def one(self, delivery: Delivery, path: str, tracer: Tracer | None = None) -> Answer:
+        return self.threads.submit(_wsgi, self.app, delivery, path, tracer).result()
+
+    async def at_once(self, delivery: Delivery, path: str, times: int) -> list[Answer]:
+        submitted = [self.threads.submit(_wsgi, self.app, delivery, path, None) for _ in range(times)]
+        return [answer.result() for answer in submitted]
 
 
 @asynccontextmanager
-async def serving(app: Any, *, lifespan: bool) -> AsyncIterator[Call]:
-    if _is_asgi(app):
+async def serving(app: Any, *, lifespan: bool) -> AsyncIterator[Caller]:
+    if is_asgi(app):
         async with _lifespan(app, enabled=lifespan) as state:
-            yield lambda delivery, path, tracer: _asgi(app, delivery, path, tracer, state)
+            yield _Asgi(app, state)
         return
     if not callable(app):
         raise SetupError(f"{type(app).__name__} is not an application; pass the ASGI or WSGI app object")
     with ThreadPoolExecutor(THREADS_MAX) as threads:
-        loop = asyncio.get_running_loop()
-        yield lambda delivery, path, tracer: loop.run_in_executor(threads, _wsgi, app, delivery, path, tracer)
+        yield _Wsgi(app, threads)
 
 
-def _is_asgi(app: Any) -> bool:
+def is_asgi(app: Any) -> bool:
     if inspect.iscoroutinefunction(app) or inspect.iscoroutinefunction(getattr(app, "__call__", None)):  # noqa: B004
         return True
     try:
@@ -71,7 +107,9 @@ def _target(delivery: Delivery, path: str) -> tuple[str, str]:
 
 
 def _headers(delivery: Delivery) -> list[tuple[str, str]]:
-    given = [(name.lower(), value) for name, value in delivery.headers if name.lower() not in ("host", "content-length")]
+    given = [
+        (name.lower(), value) for name, value in delivery.headers if name.lower() not in ("host", "content-length")
+    ]
     return [("host", "localhost"), ("content-length", str(len(delivery.body))), *given]
 
 

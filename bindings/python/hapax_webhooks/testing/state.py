@@ -80,7 +80,9 @@ def _text(part: Any) -> str:
     if isinstance(part, tuple) and isinstance(part[0], Counter):
         added, removed = part
         signs = [("+", added), ("-", removed)]
-        return " ".join(f"{sign}{row}" + (f" ({n} times)" if n > 1 else "") for sign, rows in signs for row, n in rows.items())
+        return " ".join(
+            f"{sign}{row}" + (f" ({n} times)" if n > 1 else "") for sign, rows in signs for row, n in rows.items()
+        )
     if isinstance(part, tuple):
         return f"{part[0]} -> {part[1]}"
     return f"{part:+}"

@@ -23,5 +23,5 @@ def drop(_apps: Any, schema_editor: Any) -> None:
 
 class Migration(migrations.Migration):
     initial = True
-    dependencies: list[tuple[str, str]] = []  # noqa: RUF012
+    dependencies = []  # noqa: RUF012
     operations = [migrations.RunPython(create, drop, elidable=False)]  # noqa: RUF012
