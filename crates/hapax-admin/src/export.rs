@@ -6,10 +6,13 @@
 
 mod curl;
 mod literal;
+mod pytest;
 mod python;
 mod resign;
 mod rust;
+mod signing_test;
 mod typescript;
+mod vitest;
 
 use hapax_core::store::EventRecord;
 use hapax_core::{StoredEvent, Timestamp};
@@ -23,6 +26,7 @@ use super::state::{AdminState, SourceFacts};
 use hapax_delivery::destination::BatchHeaders;
 use hapax_delivery::outbox::instead_of;
 use hapax_delivery::percent::header_value;
+use signing_test::SigningTest;
 
 /// Headers that concern the connection or proxies.
 const OF_CONNECTION: [&str; 13] = [
@@ -54,11 +58,22 @@ pub enum ExportFormat {
     Python,
     /// A test for `node --test`.
     Typescript,
+    /// A test for pytest that signs the event with the package `hapax-webhooks` and compares its effects.
+    Pytest,
+    /// A test for Vitest that signs the event with the package `hapax-webhooks` and compares its effects.
+    Vitest,
 }
 
 impl ExportFormat {
     /// Every format.
-    pub const ALL: [Self; 4] = [Self::Curl, Self::Rust, Self::Python, Self::Typescript];
+    pub const ALL: [Self; 6] = [
+        Self::Curl,
+        Self::Rust,
+        Self::Python,
+        Self::Typescript,
+        Self::Pytest,
+        Self::Vitest,
+    ];
 
     /// The name of the format in requests.
     pub const fn as_str(self) -> &'static str {
@@ -67,6 +82,8 @@ impl ExportFormat {
             Self::Rust => "rust",
             Self::Python => "python",
             Self::Typescript => "typescript",
+            Self::Pytest => "pytest",
+            Self::Vitest => "vitest",
         }
     }
 
@@ -77,6 +94,8 @@ impl ExportFormat {
             Self::Rust => "Rust test",
             Self::Python => "Python test",
             Self::Typescript => "TypeScript test",
+            Self::Pytest => "pytest with effects",
+            Self::Vitest => "Vitest with effects",
         }
     }
 
@@ -87,6 +106,8 @@ impl ExportFormat {
             Self::Rust => "delivered_twice.rs",
             Self::Python => "test_delivered_twice.py",
             Self::Typescript => "delivered-twice.test.ts",
+            Self::Pytest => "test_takes_effect_once.py",
+            Self::Vitest => "takes-effect-once.test.ts",
         }
     }
 }
@@ -106,6 +127,8 @@ pub fn text(
         ExportFormat::Rust => rust::text(&ExportedEvent::of(record, facts)),
         ExportFormat::Python => python::text(&ExportedEvent::of(record, facts)),
         ExportFormat::Typescript => typescript::text(&ExportedEvent::of(record, facts)),
+        ExportFormat::Pytest => pytest::text(&SigningTest::of(event, facts)),
+        ExportFormat::Vitest => vitest::text(&SigningTest::of(event, facts)),
     })
 }
 

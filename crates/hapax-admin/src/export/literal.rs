@@ -47,6 +47,18 @@ pub(super) fn javascript(text: &str) -> String {
     serde_json::Value::String(text.to_owned()).to_string()
 }
 
+/// A JavaScript expression for a buffer with these bytes: readable, if they are text.
+pub(super) fn javascript_bytes(body: &[u8]) -> String {
+    if let Some(text) = plain(body) {
+        return format!("Buffer.from({}, \"utf8\")", javascript(text));
+    }
+    let lines: Vec<String> = base64_lines(body)
+        .iter()
+        .map(|line| format!("  \"{line}\","))
+        .collect();
+    format!("Buffer.from([\n{}\n].join(\"\"), \"base64\")", lines.join("\n"))
+}
+
 pub(super) fn base64_lines(body: &[u8]) -> Vec<String> {
     let encoded = STANDARD.encode(body);
     let lines = encoded.as_bytes().chunks(BASE64_LINE);

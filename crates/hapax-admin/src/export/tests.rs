@@ -17,7 +17,8 @@ use hapax_core::{
 use hapax_verify::identity::ValuePath;
 use hapax_verify::sign::{ProviderSigner, generate_secret};
 use hapax_verify::{
-    CustomScheme, Field, Proof, Recipe, Request, Split, Verification, Verifier, catalogue, sample,
+    CustomScheme, Field, OptionKind, OptionValue, Proof, Recipe, Request, Split, Verification, Verifier,
+    catalogue, sample,
 };
 
 use super::super::state::SourceFacts;
@@ -381,4 +382,155 @@ fn a_test_of_an_event_of_a_batch_delivers_what_a_destination_gets() {
         let content_type = value("content-type").unwrap();
         assert!(!content_type.1.contains("batch"), "{}", provider.name);
     }
+}
+
+/// What a command prints, given this input.
+fn printed(command: &[&str], input: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("input"), input).unwrap();
+    let output = Command::new(command[0])
+        .args(&command[1..])
+        .current_dir(folder.path())
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}", command[0]));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\n{input}");
+    output.stdout
+}
+
+/// The bytes of `BODY` in a Python file that compiles.
+fn python_body(text: &str) -> Vec<u8> {
+    let program = "import ast, sys\n\
+                   tree = ast.parse(open('input').read())\n\
+                   named = [node for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == 'BODY']\n\
+                   sys.stdout.buffer.write(ast.literal_eval(named[0].value))";
+    printed(&["python3", "-c", program], text)
+}
+
+/// The bytes of `body` in a file of TypeScript.
+fn typescript_body(text: &str) -> Vec<u8> {
+    let start = text.find("const body = ").unwrap();
+    let end = start + text[start..].find(";\n").unwrap();
+    let program = "eval(require('fs').readFileSync('input', 'utf8') + '; process.stdout.write(body)')";
+    printed(&["node", "-e", program], &text[start..end])
+}
+
+#[test]
+fn a_test_that_signs_has_the_exact_body_and_no_secret() {
+    let facts = facts("127.0.0.1:1".parse().unwrap());
+    for body in bodies() {
+        let record = record(&body);
+        let test = SigningTest::of(&record.event, Some(&facts));
+        let (python, typescript) = (pytest::text(&test), vitest::text(&test));
+        assert_eq!(python_body(&python), body);
+        assert_eq!(typescript_body(&typescript), body);
+        assert!(!python.contains(SECRET) && !typescript.contains(SECRET));
+        assert!(
+            python.contains("Source.provider(\"stripe\", [os.environ[\"STRIPE_WEBHOOK_SECRET\"]])"),
+            "{python}"
+        );
+        assert!(
+            typescript
+                .contains("Source.provider(\"stripe\", { secrets: [process.env.STRIPE_WEBHOOK_SECRET!] })"),
+            "{typescript}"
+        );
+    }
+}
+
+#[test]
+fn the_source_of_a_test_has_the_options_of_its_provider_but_not_their_secrets() {
+    for provider in catalogue::all() {
+        let pair = generate_secret(provider, &[7; 32]);
+        let mut options = provider.sample_options();
+        let confidential = provider
+            .options
+            .iter()
+            .filter(|spec| spec.kind == OptionKind::Secret);
+        for spec in confidential {
+            options.set(&spec.name, OptionValue::Text("CONFIDENTIAL".to_owned()));
+        }
+        let facts = SourceFacts {
+            provider: Some(provider),
+            recipe: provider.recipe(),
+            options,
+            secret: Some(Secret::new(pair.verifying.clone())),
+            ..facts("127.0.0.1:1".parse().unwrap())
+        };
+        let record = record(b"{}");
+        let test = SigningTest::of(&record.event, Some(&facts));
+        let (python, typescript) = (pytest::text(&test), vitest::text(&test));
+        for text in [&python, &typescript] {
+            assert!(!text.contains("CONFIDENTIAL"), "{text}");
+            assert!(
+                !text.contains(&pair.signing) && !text.contains(&pair.verifying),
+                "{text}"
+            );
+            for spec in provider.options.iter().filter(|spec| spec.required) {
+                assert!(
+                    text.contains(&format!("\"{}\": ", spec.name)),
+                    "{}\n{text}",
+                    spec.name
+                );
+            }
+        }
+        python_body(&python);
+    }
+}
+
+#[test]
+fn an_event_without_a_preset_is_tested_as_hapax_delivers_it() {
+    let record = record(b"{}");
+    let test = SigningTest::of(&record.event, None);
+    let python = pytest::text(&test);
+    assert!(
+        python.contains("Source.hapax([os.environ[\"APP_SIGNING_SECRET\"]])"),
+        "{python}"
+    );
+    let typescript = vitest::text(&test);
+    assert!(
+        typescript.contains("Source.hapax({ secrets: [process.env.APP_SIGNING_SECRET!] })"),
+        "{typescript}"
+    );
+}
+
+#[test]
+fn an_id_and_a_type_in_headers_are_given_to_the_sample() {
+    let provider = catalogue::get("github").unwrap();
+    let facts = SourceFacts {
+        provider: Some(provider),
+        recipe: provider.recipe(),
+        options: provider.sample_options(),
+        ..facts("127.0.0.1:1".parse().unwrap())
+    };
+    let mut record = record(b"{}");
+    record.event.identity.event_id = "72d3162e-cc78-11e3-81ab-4c9367dc0958".to_owned();
+    record.event.event_type = Some("push".to_owned());
+    let test = SigningTest::of(&record.event, Some(&facts));
+    let python = pytest::text(&test);
+    let expected = "source.sample(\"push\", event_id=\"72d3162e-cc78-11e3-81ab-4c9367dc0958\", body=BODY)";
+    assert!(python.contains(expected), "{python}");
+    let typescript = vitest::text(&test);
+    let expected =
+        "source.sample(\"push\", { eventId: \"72d3162e-cc78-11e3-81ab-4c9367dc0958\", path, body })";
+    assert!(typescript.contains(expected), "{typescript}");
+}
+
+#[test]
+fn an_event_of_a_batch_is_tested_as_a_batch_of_one() {
+    let mut wrapped = 0;
+    for provider in batch_senders() {
+        let (record, facts) = of_batch(provider);
+        let test = SigningTest::of(&record.event, Some(&facts));
+        let position = test
+            .body
+            .windows(record.event.body.len())
+            .any(|part| part == record.event.body);
+        assert!(
+            position,
+            "{}: the event is in the request byte for byte",
+            provider.name
+        );
+        wrapped += usize::from(test.body.len() > record.event.body.len());
+    }
+    assert!(wrapped > 0);
 }

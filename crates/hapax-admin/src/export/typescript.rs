@@ -1,7 +1,7 @@
 //! A test for `node --test` that delivers an event twice, using only Node's built-in modules.
 
 use super::ExportedEvent;
-use super::literal::{base64_lines, javascript, plain};
+use super::literal::{javascript, javascript_bytes};
 
 pub(super) fn text(exported: &ExportedEvent<'_>) -> String {
     let headers: Vec<String> = exported
@@ -9,7 +9,7 @@ pub(super) fn text(exported: &ExportedEvent<'_>) -> String {
         .iter()
         .map(|(name, value)| format!("  [{}, {}],", javascript(name), javascript(value)))
         .collect();
-    let body = plain(&exported.event.body).map_or_else(|| encoded(&exported.event.body), written);
+    let body = javascript_bytes(&exported.event.body);
     format!(
         r#"// {title}, delivered twice: both are answered 2xx.
 // Add assertions about the effect, which must have happened exactly once. Run: WEBHOOK_URL=http://127.0.0.1:3000/ node --test
@@ -36,14 +36,4 @@ test("delivered twice", async () => {{
         title = exported.title(),
         headers = headers.join("\n"),
     )
-}
-
-fn written(text: &str) -> String {
-    format!("Buffer.from({}, \"utf8\")", javascript(text))
-}
-
-fn encoded(body: &[u8]) -> String {
-    let lines = base64_lines(body);
-    let lines: Vec<String> = lines.iter().map(|line| format!("  \"{line}\",")).collect();
-    format!("Buffer.from([\n{}\n].join(\"\"), \"base64\")", lines.join("\n"))
 }

@@ -46,7 +46,8 @@ pub enum Command {
 #[command(after_help = "\
 Examples:
   hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as curl | sh
-  hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as rust > tests/delivered_twice.rs")]
+  hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as rust > tests/delivered_twice.rs
+  hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as pytest > test_takes_effect_once.py")]
 pub struct ExportArgs {
     /// Hapax id of the event
     #[arg(value_name = "ID")]
@@ -67,6 +68,10 @@ pub enum ExportFormat {
     Python,
     /// A test for `node --test` that delivers it twice, as Hapax does
     Typescript,
+    /// A pytest test that signs it with the package `hapax-webhooks`, delivers it twice and compares the effects
+    Pytest,
+    /// A Vitest test that signs it with the package `hapax-webhooks`, delivers it twice and compares the effects
+    Vitest,
 }
 
 #[derive(Debug, clap::Args)]

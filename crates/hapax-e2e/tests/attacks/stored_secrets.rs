@@ -238,7 +238,8 @@ async fn readable(service: &Service, token: &str, events: &[String]) -> Vec<u8> 
             paths.push(format!("{event}/conflicts/{hash}/diff"));
         }
         paths.push(format!("{event}/payload"));
-        paths.extend(["rust", "python", "typescript"].map(|kind| format!("{event}/export?as={kind}")));
+        let tests = ["rust", "python", "typescript", "pytest", "vitest"];
+        paths.extend(tests.map(|kind| format!("{event}/export?as={kind}")));
         paths.push(event);
     }
     let mut all = Vec::new();

@@ -25,5 +25,7 @@ const fn name(kind: ExportFormat) -> &'static str {
         ExportFormat::Rust => "rust",
         ExportFormat::Python => "python",
         ExportFormat::Typescript => "typescript",
+        ExportFormat::Pytest => "pytest",
+        ExportFormat::Vitest => "vitest",
     }
 }

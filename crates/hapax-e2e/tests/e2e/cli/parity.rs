@@ -217,7 +217,7 @@ async fn an_event_is_shown_with_its_proof_and_copied_as_a_request_and_as_tests()
     for line in ["identity", "proof", "duplicates"] {
         assert!(shown.stdout.contains(line), "{line}: {shown:#?}");
     }
-    for kind in ["curl", "rust", "python", "typescript"] {
+    for kind in ["curl", "rust", "python", "typescript", "pytest", "vitest"] {
         let copy = service.hapax(&["events", "export", &id, "--as", kind]).await;
         copy.assert_code(0);
         assert!(copy.stdout.contains("evt_1"), "{kind}: {copy:#?}");

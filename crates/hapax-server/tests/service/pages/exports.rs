@@ -43,6 +43,8 @@ async fn a_copied_request_is_genuine_and_a_duplicate() {
         ("rust", "#[test]"),
         ("python", "def test_"),
         ("typescript", "node:test"),
+        ("pytest", "hapax_webhooks.testing"),
+        ("vitest", "hapax-webhooks/vitest"),
     ] {
         let copy = desk.get(&format!("/events/{id}/export?as={kind}")).await;
         assert!(copy.text().contains(mark), "{}", copy.text());
