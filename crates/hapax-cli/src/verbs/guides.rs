@@ -14,7 +14,7 @@ struct Snippet {
     text: String,
 }
 
-/// Every block of these languages in the README, the guides and the pages of errors.
+/// Every block of these languages in the README, the guides, the pages of errors and the READMEs of the templates.
 fn snippets(languages: &[&str]) -> Vec<Snippet> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md")];
@@ -22,6 +22,9 @@ fn snippets(languages: &[&str]) -> Vec<Snippet> {
         let entries = std::fs::read_dir(root.join(folder)).unwrap();
         pages.extend(entries.map(|entry| entry.unwrap().path()));
     }
+    let templates = std::fs::read_dir(root.join("crates/hapax-cli/templates")).unwrap();
+    let readmes = templates.map(|entry| entry.unwrap().path().join("README.md"));
+    pages.extend(readmes.filter(|page| page.exists()));
     let mut found = Vec::new();
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();

@@ -1,4 +1,6 @@
-//! `hapax init`: a commented `hapax.toml` to start from.
+//! `hapax init`: a commented `hapax.toml` to start from, or a small app.
+
+mod template;
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -12,29 +14,49 @@ use crate::exit::CliError;
 use crate::globals::Globals;
 use hapax_config::{self as config, keys};
 use hapax_terminal::output;
+use template::Template;
 
-/// Write a commented hapax.toml.
+/// Write a commented hapax.toml, or a small app that handles webhooks exactly once.
 ///
-/// Adds a source for each provider that you name. `--config` sets the path; an existing file is not overwritten.
+/// Without `--template`, writes hapax.toml with a source for each provider that you name; `--config` sets its path. With
+/// `--template`, writes an app with its schema, a test that delivers an event twice, hapax.toml and compose.yaml. Existing
+/// files are not overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax init
   hapax init stripe github
-  hapax init stripe --config /etc/hapax.toml --force")]
+  hapax init stripe --config /etc/hapax.toml --force
+  hapax init --template fastapi
+  hapax init --template express shop")]
 pub struct Args {
-    /// Providers to add a source for; `hapax providers` lists them
-    #[arg(value_name = "PROVIDER")]
-    pub providers: Vec<String>,
+    /// Providers to add a source for; `hapax providers` lists them. With `--template`, the folder to write to instead
+    /// [default: the template's name]
+    #[arg(value_name = "PROVIDER|FOLDER")]
+    pub names: Vec<String>,
 
-    /// Overwrite an existing file
+    /// Write an app for this framework
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub template: Option<Template>,
+
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 }
 
 pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
+    if let Some(template) = args.template {
+        return match args.names.as_slice() {
+            [] => template::run(template, None, args.force),
+            [folder] => template::run(template, Some(folder), args.force),
+            [_, more, ..] => Err(CliError::usage(format!(
+                "`--template` takes one folder, so `{more}` is one too many; the source of the app is Stripe, and \
+                 hapax.toml in its folder has room for others"
+            ))),
+        };
+    }
     let providers = args
-        .providers
+        .names
         .iter()
         .map(|name| known(name))
         .collect::<Result<Vec<_>, _>>()?;
@@ -328,7 +350,8 @@ mod tests {
         ])
         .globals;
         let mut args = Args {
-            providers: vec!["stripe".to_owned()],
+            names: vec!["stripe".to_owned()],
+            template: None,
             force: false,
         };
         let error = run(&args, &globals).unwrap_err();
