@@ -1,9 +1,10 @@
 //! Runs the SQL of the guides as printed, and finds the page of every code.
 
+use hapax::outbox::Call;
 use hapax::{Event, Inbox, Outcome};
 use rusqlite::Connection;
 
-use crate::subject::Subject as _;
+use crate::subject::{Action, Delivery, Subject as _};
 use crate::tokio_postgres::TokioPostgres;
 
 const MOVING: &str = include_str!("../../../../docs/guides/moving-from-processed-events.md");
@@ -118,15 +119,10 @@ async fn every_conditional_statement_runs_on_both_databases() {
 #[tokio::test]
 async fn the_key_that_the_guide_prints_is_the_one_that_is_staged() {
     let subject = TokioPostgres::new().await;
-    let (inbox, event) = (
-        Inbox::new("billing").unwrap(),
-        Event::new("stripe", "evt_1").unwrap(),
-    );
     for _ in 0..2 {
-        let _ = subject
-            .run(&inbox, &event, crate::subject::Step::Stage)
-            .await
-            .unwrap();
+        let event = Event::new("stripe", "evt_1").unwrap();
+        let refund = Action::Stage(Call::http("https://api.example.com/refunds"));
+        let _ = subject.run(Delivery::of(event).then(refund)).await.unwrap();
     }
     assert!(KEYS.contains(&subject.keys().await[0]));
 }

@@ -1,10 +1,14 @@
-//! Laws that hold for every driver. Every event is delivered at least twice.
+//! The laws. Those in `crates/hapax/laws` hold in every language; the others are about what only Rust has. Every event is
+//! delivered at least twice.
 
-mod duplicates;
+mod calls;
 mod failures;
-mod identity;
-mod keeping;
-mod staging;
+mod keys;
+mod names;
+mod once;
+mod outcomes;
+mod script;
+mod tables;
 
 /// Runs each law for each driver.
 macro_rules! for_every_driver {
@@ -36,17 +40,18 @@ macro_rules! for_postgres {
         }
     };
 }
-use {for_every_driver, for_postgres};
-
-/// An inbox that waits as long as a test may take.
-fn patient() -> hapax::Inbox {
-    hapax::Inbox::new("billing")
-        .unwrap()
-        .wait(std::time::Duration::from_secs(30))
+/// A file of `crates/hapax/laws`.
+macro_rules! written {
+    ($file:literal) => {
+        serde_json::from_str(include_str!(concat!("../../../laws/", $file))).unwrap()
+    };
 }
+use {for_every_driver, for_postgres, written};
 
-fn event(id: &str) -> hapax::Event {
-    hapax::Event::new("stripe", id).unwrap().with_body(b"{}")
+/// `evt_1`, to which one is added.
+fn delivery() -> crate::subject::Delivery {
+    let event = hapax::Event::new("stripe", "evt_1").unwrap();
+    crate::subject::Delivery::of(event.with_body(b"{}"))
 }
 
 const BALANCE: &str = "select balance from account";

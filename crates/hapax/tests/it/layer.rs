@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 
 use crate::sqlx_postgres::Sqlx;
 use crate::stripe::{SECRET, body, delivery, read};
-use crate::subject::{ADD, Subject as _, TARGET};
+use crate::subject::{ADD, Subject as _};
 
 const BALANCE: &str = "select balance from account";
 
@@ -42,7 +42,7 @@ async fn handler(
 ) -> (StatusCode, String) {
     assert_eq!(raw.as_bytes(), webhook.body());
     sqlx::query(ADD).execute(&mut *tx).await.unwrap();
-    outbox::stage(&mut tx, Call::http(TARGET).body("mail"))
+    outbox::stage(&mut tx, Call::http("https://mail.example.com/send").body("mail"))
         .await
         .unwrap();
     let id = webhook.event().event_id().to_owned();

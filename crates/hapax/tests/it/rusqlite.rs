@@ -2,14 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hapax::outbox::{self, Call};
-use hapax::{Event, Handling, Inbox, driver, inbox};
-use rusqlite::{Connection, TransactionBehavior};
+use hapax::{Claim, Event, Handling, Inbox, driver, inbox};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tempfile::TempDir;
 
-use crate::subject::{ACCOUNT, ADD, Failed, Gate, Run, Step, Subject, TARGET};
+use crate::subject::{ACCOUNT, ADD, Action, Delivery, Dialect, End, Failed, Run, Subject};
 
 #[derive(Clone)]
 pub(crate) struct Rusqlite {
@@ -28,98 +27,114 @@ impl Rusqlite {
         let done = tokio::task::spawn_blocking(move || work(Self::connect(folder.path()))).await;
         done.unwrap_or_else(|failure| std::panic::resume_unwind(failure.into_panic()))
     }
-}
 
-impl Subject for Rusqlite {
-    async fn new() -> Self {
-        let subject = Self {
-            folder: Arc::new(TempDir::new().unwrap()),
-        };
-        subject
-            .blocking(|connection| {
-                hapax::create_tables(&connection).unwrap();
-                hapax::create_tables(&connection).unwrap();
-                connection.execute_batch(ACCOUNT).unwrap();
-            })
-            .await;
-        subject
-    }
-
-    async fn run(&self, inbox: &Inbox, event: &Event, step: Step) -> Run {
-        let (inbox, event) = (inbox.clone(), event.clone());
-        self.blocking(move |mut connection| {
-            if inbox.consumer() == "hasty" {
-                connection.busy_timeout(Duration::from_millis(20)).unwrap();
-            }
-            inbox.run_blocking(&mut connection, &event, |mut tx| {
-                tx.execute(ADD, ()).map_err(Failed::of)?;
-                after(&mut tx, step)
-            })
-        })
-        .await
-    }
-
-    async fn once(&self, source: &str, event_id: &str, consumer: &str) -> bool {
-        let [source, event_id, consumer] = [source, event_id, consumer].map(str::to_owned);
+    async fn transaction<T: Send + 'static>(
+        &self,
+        end: End,
+        work: impl FnOnce(&mut Transaction<'_>) -> T + Send + 'static,
+    ) -> T {
         self.blocking(move |mut connection| {
             let mut tx = connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)
                 .unwrap();
-            let first = inbox::once(&mut tx, &source, &event_id, &consumer).unwrap();
+            let value = work(&mut tx);
+            match end {
+                End::Commit => tx.commit().unwrap(),
+                End::RollBack => tx.rollback().unwrap(),
+            }
+            value
+        })
+        .await
+    }
+}
+
+impl Subject for Rusqlite {
+    const DIALECT: Dialect = Dialect::Sqlite;
+
+    async fn new() -> Self {
+        let folder = Arc::new(TempDir::new().unwrap());
+        let subject = Self { folder };
+        subject.create_tables().await;
+        subject.execute(ACCOUNT).await;
+        subject
+    }
+
+    async fn run(&self, delivery: Delivery) -> Run {
+        self.blocking(move |mut connection| {
+            connection.busy_timeout(delivery.wait).unwrap();
+            delivery
+                .inbox
+                .run_blocking(&mut connection, &delivery.event, |mut tx| {
+                    tx.execute(ADD, ()).map_err(Failed::of)?;
+                    delivery
+                        .actions
+                        .into_iter()
+                        .try_for_each(|action| act(&mut tx, action))
+                })
+        })
+        .await
+    }
+
+    async fn claim(&self, inbox: &Inbox, event: &Event, end: End) -> Claim {
+        let (inbox, event) = (inbox.clone(), event.clone());
+        self.transaction(end, move |tx| inbox.claim(tx, &event).unwrap())
+            .await
+    }
+
+    async fn once(&self, source: &str, event_id: &str, consumer: &str) -> bool {
+        let [source, event_id, consumer] = [source, event_id, consumer].map(str::to_owned);
+        self.transaction(End::Commit, move |tx| {
+            let first = inbox::once(tx, &source, &event_id, &consumer).unwrap();
             if first {
                 tx.execute(ADD, ()).unwrap();
             }
-            tx.commit().unwrap();
             first
         })
         .await
     }
 
-    async fn number(&self, sql: &'static str) -> i64 {
-        let sql = format!("select ({sql})");
-        self.blocking(move |connection| connection.query_row(&sql, (), |row| row.get(0)).unwrap())
-            .await
-    }
-
-    async fn keys(&self) -> Vec<String> {
-        self.blocking(|connection| {
-            let sql = "select idempotency_key from hapax_outbox order by id";
-            let mut statement = connection.prepare(sql).unwrap();
-            let keys = statement.query_map((), |row| row.get(0)).unwrap();
-            keys.collect::<Result<_, _>>().unwrap()
-        })
-        .await
+    async fn stage(&self, call: Call, end: End) {
+        self.transaction(end, move |tx| outbox::stage(tx, call).unwrap())
+            .await;
     }
 
     async fn purge(&self, rows_max: u32) -> u64 {
         self.blocking(move |connection| inbox::purge(&connection, rows_max).unwrap())
             .await
     }
+
+    async fn create_tables(&self) {
+        self.blocking(|connection| hapax::create_tables(&connection).unwrap())
+            .await;
+    }
+
+    async fn execute(&self, sql: &str) {
+        let sql = sql.to_owned();
+        self.blocking(move |connection| connection.execute_batch(&sql).unwrap())
+            .await;
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        let sql = sql.to_owned();
+        self.blocking(move |connection| {
+            let mut statement = connection.prepare(&sql).unwrap();
+            let texts = statement.query_map((), |row| row.get(0)).unwrap();
+            texts.collect::<Result<_, _>>().unwrap()
+        })
+        .await
+    }
 }
 
-fn after(tx: &mut Handling<'_, driver::Rusqlite>, step: Step) -> Result<(), Failed> {
-    match step {
-        Step::Add => Ok(()),
-        Step::Fail => Err(Failed::told()),
-        Step::Panic => panic!("told to panic"),
-        Step::Hold(gate) => Gate::take(&gate).pass_blocking(),
-        // End the transaction explicitly: in SQLite, a failed statement alone does not.
-        Step::Swallow | Step::Commit => {
-            drop(tx.execute_batch("rollback"));
+fn act(tx: &mut Handling<'_, driver::Rusqlite>, action: Action) -> Result<(), Failed> {
+    match action {
+        Action::Execute(sql) => tx.execute_batch(&sql).map_err(Failed::of),
+        Action::Ignore(sql) => {
+            drop(tx.execute_batch(&sql));
             Ok(())
         }
-        Step::Stage => stage(tx),
-        Step::StageAndFail => stage(tx).and(Err(Failed::told())),
-        Step::Disconnect | Step::DisconnectAtCommit | Step::Victim => {
-            unreachable!("SQLite has no connection to lose and no victims")
-        }
+        Action::Stage(call) => outbox::stage(tx, call).map_err(Failed::of),
+        Action::Hold(gate) => gate.pass_blocking(),
+        Action::Fail(words) => Err(Failed::of(words)),
+        Action::Panic => panic!("told to panic"),
     }
-}
-
-fn stage(tx: &mut Handling<'_, driver::Rusqlite>) -> Result<(), Failed> {
-    for body in ["one", "two"] {
-        let call = Call::http(TARGET).header("Content-Type", "text/plain").body(body);
-        outbox::stage(tx, call).map_err(Failed::of)?;
-    }
-    Ok(())
 }

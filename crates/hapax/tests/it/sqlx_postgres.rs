@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use hapax::outbox::{self, Call};
-use hapax::{Event, Handling, Inbox, driver, inbox};
+use hapax::{Claim, Event, Handling, Inbox, driver, inbox};
 use hapax_test_postgres::{Database, Server};
-use sqlx::{AssertSqlSafe, PgPool, Row as _};
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 
-use crate::subject::{ACCOUNT, ADD, DISCONNECT_AT_COMMIT, Failed, Gate, Run, Step, Subject, TARGET};
+use crate::subject::{ACCOUNT, ADD, Action, Delivery, Dialect, End, Failed, Run, Subject};
 
 #[derive(Clone)]
 pub(crate) struct Sqlx {
@@ -16,13 +16,14 @@ pub(crate) struct Sqlx {
 }
 
 impl Subject for Sqlx {
+    const DIALECT: Dialect = Dialect::Postgres;
+
     async fn new() -> Self {
         let database = Server::shared().unwrap().database().await.unwrap();
         // Session settings: the first must be in force again for the handler, the second must not apply to the claim.
         let settings = "-c%20lock_timeout%3D7s%20-c%20default_transaction_isolation%3Dserializable";
         let url = database.url_at("127.0.0.1", &format!("sslmode=disable&options={settings}"));
         let pool = PgPool::connect(&url).await.unwrap();
-        hapax::create_tables(&pool).await.unwrap();
         hapax::create_tables(&pool).await.unwrap();
         sqlx::raw_sql(ACCOUNT).execute(&pool).await.unwrap();
         Self {
@@ -31,13 +32,24 @@ impl Subject for Sqlx {
         }
     }
 
-    async fn run(&self, inbox: &Inbox, event: &Event, step: Step) -> Run {
-        inbox
-            .run(&self.pool, event, async |mut tx| {
-                sqlx::query(ADD).execute(&mut *tx).await.map_err(Failed::of)?;
-                after(&mut tx, step).await
+    async fn run(&self, delivery: Delivery) -> Run {
+        delivery
+            .inbox
+            .run(&self.pool, &delivery.event, async |mut tx| {
+                execute(&mut tx, ADD).await?;
+                for action in delivery.actions {
+                    act(&mut tx, action).await?;
+                }
+                Ok(())
             })
             .await
+    }
+
+    async fn claim(&self, inbox: &Inbox, event: &Event, end: End) -> Claim {
+        let mut tx = self.pool.begin().await.unwrap();
+        let claim = inbox.claim(&mut tx, event).await.unwrap();
+        finish(tx, end).await;
+        claim
     }
 
     async fn once(&self, source: &str, event_id: &str, consumer: &str) -> bool {
@@ -50,61 +62,54 @@ impl Subject for Sqlx {
         first
     }
 
-    async fn number(&self, sql: &'static str) -> i64 {
-        let sql = AssertSqlSafe(format!("select ({sql})::bigint"));
-        sqlx::query(sql).fetch_one(&self.pool).await.unwrap().get(0)
-    }
-
-    async fn keys(&self) -> Vec<String> {
-        let rows = sqlx::query("select idempotency_key from hapax_outbox order by id");
-        let rows = rows.fetch_all(&self.pool).await.unwrap();
-        rows.iter().map(|row| row.get(0)).collect()
+    async fn stage(&self, call: Call, end: End) {
+        let mut tx = self.pool.begin().await.unwrap();
+        outbox::stage(&mut tx, call).await.unwrap();
+        finish(tx, end).await;
     }
 
     async fn purge(&self, rows_max: u32) -> u64 {
         inbox::purge(&self.pool, rows_max).await.unwrap()
     }
+
+    async fn create_tables(&self) {
+        hapax::create_tables(&self.pool).await.unwrap();
+    }
+
+    async fn execute(&self, sql: &str) {
+        let sql = AssertSqlSafe(sql.to_owned());
+        sqlx::raw_sql(sql).execute(&self.pool).await.unwrap();
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        let sql = AssertSqlSafe(sql.to_owned());
+        sqlx::query_scalar(sql).fetch_all(&self.pool).await.unwrap()
+    }
 }
 
-async fn after(tx: &mut Handling<'_, driver::Sqlx>, step: Step) -> Result<(), Failed> {
-    match step {
-        Step::Add => {
-            let setting = sqlx::query("show lock_timeout")
-                .fetch_one(&mut **tx)
-                .await
-                .map_err(Failed::of)?;
-            assert_eq!(setting.get::<String, _>(0), "7s");
+async fn finish(tx: Transaction<'_, Postgres>, end: End) {
+    match end {
+        End::Commit => tx.commit().await.unwrap(),
+        End::RollBack => tx.rollback().await.unwrap(),
+    }
+}
+
+async fn act(tx: &mut Handling<'_, driver::Sqlx>, action: Action) -> Result<(), Failed> {
+    match action {
+        Action::Execute(sql) => execute(tx, &sql).await,
+        Action::Ignore(sql) => {
+            drop(execute(tx, &sql).await);
             Ok(())
         }
-        Step::Fail => Err(Failed::told()),
-        Step::Panic => panic!("told to panic"),
-        Step::Hold(gate) => Gate::take(&gate).pass().await,
-        Step::Swallow => ignore(tx, "select 1 / 0").await,
-        Step::Commit => ignore(tx, "commit").await,
-        Step::Disconnect => ignore(tx, "select pg_terminate_backend(pg_backend_pid())").await,
-        Step::DisconnectAtCommit => ignore(tx, DISCONNECT_AT_COMMIT).await,
-        Step::Stage => stage(tx).await,
-        Step::StageAndFail => stage(tx).await.and(Err(Failed::told())),
-        Step::Victim => {
-            let raise = "do $$ begin raise exception 'victim' using errcode = '40001'; end $$";
-            sqlx::raw_sql(raise)
-                .execute(&mut **tx)
-                .await
-                .map(drop)
-                .map_err(Failed::of)
-        }
+        Action::Stage(call) => outbox::stage(tx, call).await.map_err(Failed::of),
+        Action::Hold(gate) => gate.pass().await,
+        Action::Fail(words) => Err(Failed::of(words)),
+        Action::Panic => panic!("told to panic"),
     }
 }
 
-async fn ignore(tx: &mut Handling<'_, driver::Sqlx>, sql: &'static str) -> Result<(), Failed> {
-    drop(sqlx::raw_sql(sql).execute(&mut **tx).await);
-    Ok(())
-}
-
-async fn stage(tx: &mut Handling<'_, driver::Sqlx>) -> Result<(), Failed> {
-    for body in ["one", "two"] {
-        let call = Call::http(TARGET).header("Content-Type", "text/plain").body(body);
-        outbox::stage(tx, call).await.map_err(Failed::of)?;
-    }
-    Ok(())
+async fn execute(tx: &mut Handling<'_, driver::Sqlx>, sql: &str) -> Result<(), Failed> {
+    let sql = AssertSqlSafe(sql.to_owned());
+    let done = sqlx::raw_sql(sql).execute(&mut **tx).await;
+    done.map(drop).map_err(Failed::of)
 }

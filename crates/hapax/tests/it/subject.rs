@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::time::Duration;
 
-use hapax::{Event, Inbox, Outcome, RunError};
-use parking_lot::Mutex;
+use hapax::outbox::Call;
+use hapax::{Claim, Event, Inbox, Outcome, RunError};
+use serde::Deserialize;
 use tokio::sync::oneshot;
 
 /// Creates the account, in both dialects.
@@ -13,45 +14,49 @@ pub(crate) const ACCOUNT: &str =
     "create table account (balance integer not null); insert into account values (0)";
 /// The effect, which shows when applied twice.
 pub(crate) const ADD: &str = "update account set balance = balance + 1";
-/// The target of staged calls.
-pub(crate) const TARGET: &str = "https://mail.example.com/send";
-
-/// A deferred trigger runs inside COMMIT, and this one ends the session there.
-pub(crate) const DISCONNECT_AT_COMMIT: &str = "
-    create function pg_temp.disconnect() returns trigger language plpgsql
-        as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
-    create temporary table doomed (id integer);
-    create constraint trigger disconnect after insert on doomed deferrable initially deferred
-        for each row execute function pg_temp.disconnect();
-    insert into doomed values (1)";
 
 pub(crate) type Run = Result<Outcome<()>, RunError<Failed>>;
 
-/// What a handler does after it has added one.
-#[derive(Clone)]
-pub(crate) enum Step {
-    /// Nothing more.
-    Add,
-    /// Fails.
-    Fail,
+/// An event on its way to a handler.
+pub(crate) struct Delivery {
+    pub(crate) inbox: Inbox,
+    pub(crate) event: Event,
+    /// How long it may wait for another delivery: on SQLite this is a property of the connection.
+    pub(crate) wait: Duration,
+    /// What the handler does after it has added one.
+    pub(crate) actions: Vec<Action>,
+}
+
+/// What a handler does.
+pub(crate) enum Action {
+    /// Runs a statement.
+    Execute(String),
+    /// Runs a statement, and drops its error.
+    Ignore(String),
+    /// Stages a call.
+    Stage(Call),
+    /// Signals that it has begun, and waits for a command.
+    Hold(Gate),
+    /// Fails with these words.
+    Fail(String),
     /// Panics.
     Panic,
-    /// Signals that it has begun, and waits for a command.
-    Hold(Arc<Mutex<Option<Gate>>>),
-    /// Runs a statement that fails, and ignores the error.
-    Swallow,
-    /// Ends the transaction itself.
+}
+
+/// How a transaction of one's own ends.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum End {
     Commit,
-    /// Loses its connection, and ignores the error.
-    Disconnect,
-    /// Loses its connection in the middle of the commit.
-    DisconnectAtCommit,
-    /// Stages two calls.
-    Stage,
-    /// Stages two calls, and fails.
-    StageAndFail,
-    /// Fails with a serialization failure.
-    Victim,
+    RollBack,
+}
+
+/// The dialect of a database.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Dialect {
+    Postgres,
+    Sqlite,
 }
 
 /// The handler's side of a held delivery.
@@ -61,7 +66,7 @@ pub(crate) struct Gate {
 }
 
 /// The command to a held handler.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     GoOn,
     Fail,
@@ -73,24 +78,33 @@ pub(crate) struct Held {
     pub(crate) word: oneshot::Sender<Word>,
 }
 
-impl Step {
-    pub(crate) fn hold() -> (Self, Held) {
-        let (starting, begun) = oneshot::channel();
-        let (tell, word) = oneshot::channel();
-        let gate = Gate {
-            begun: starting,
-            word,
-        };
-        (
-            Self::Hold(Arc::new(Mutex::new(Some(gate)))),
-            Held { begun, word: tell },
-        )
+impl Delivery {
+    /// A delivery to the consumer `billing` that waits as long as a test may take.
+    pub(crate) fn of(event: Event) -> Self {
+        let wait = Duration::from_secs(30);
+        Self {
+            inbox: Inbox::new("billing").unwrap().wait(wait),
+            event,
+            wait,
+            actions: Vec::new(),
+        }
+    }
+
+    pub(crate) fn then(mut self, action: Action) -> Self {
+        self.actions.push(action);
+        self
     }
 }
 
 impl Gate {
-    pub(crate) fn take(gate: &Mutex<Option<Self>>) -> Self {
-        gate.lock().take().expect("a gate is passed once")
+    pub(crate) fn new() -> (Self, Held) {
+        let (starting, begun) = oneshot::channel();
+        let (tell, word) = oneshot::channel();
+        let gate = Self {
+            begun: starting,
+            word,
+        };
+        (gate, Held { begun, word: tell })
     }
 
     pub(crate) async fn pass(self) -> Result<(), Failed> {
@@ -139,21 +153,43 @@ impl std::error::Error for Failed {
 
 /// A driver with an account.
 pub(crate) trait Subject: Clone + Send + Sync + 'static {
+    const DIALECT: Dialect;
+
     /// A new account at 0, in its own database.
     fn new() -> impl Future<Output = Self> + Send;
 
-    /// Delivers the event: adds one, then does `step`.
-    fn run(&self, inbox: &Inbox, event: &Event, step: Step) -> impl Future<Output = Run> + Send;
+    /// Delivers the event: the handler adds one, then does what the delivery says.
+    fn run(&self, delivery: Delivery) -> impl Future<Output = Run> + Send;
+
+    /// [`Inbox::claim`] in a transaction of its own.
+    fn claim(&self, inbox: &Inbox, event: &Event, end: End) -> impl Future<Output = Claim> + Send;
 
     /// [`hapax::inbox::once`], with the effect and a commit.
     fn once(&self, source: &str, event_id: &str, consumer: &str) -> impl Future<Output = bool> + Send;
 
-    /// Runs a query that returns one number.
-    fn number(&self, sql: &'static str) -> impl Future<Output = i64> + Send;
-
-    /// All keys in the outbox, in order.
-    fn keys(&self) -> impl Future<Output = Vec<String>> + Send;
+    /// [`hapax::outbox::stage`] in a transaction of its own.
+    fn stage(&self, call: Call, end: End) -> impl Future<Output = ()> + Send;
 
     /// [`hapax::inbox::purge`].
     fn purge(&self, rows_max: u32) -> impl Future<Output = u64> + Send;
+
+    /// [`hapax::create_tables`].
+    fn create_tables(&self) -> impl Future<Output = ()> + Send;
+
+    /// Runs a statement.
+    fn execute(&self, sql: &str) -> impl Future<Output = ()> + Send;
+
+    /// Runs a query that returns one column of text.
+    fn texts(&self, sql: &str) -> impl Future<Output = Vec<String>> + Send;
+
+    /// Runs a query that returns one number.
+    fn number(&self, sql: &str) -> impl Future<Output = i64> + Send {
+        let sql = format!("select cast(({sql}) as text)");
+        async move { self.texts(&sql).await[0].parse().unwrap() }
+    }
+
+    /// All keys in the outbox, in order.
+    fn keys(&self) -> impl Future<Output = Vec<String>> + Send {
+        self.texts("select idempotency_key from hapax_outbox order by id")
+    }
 }

@@ -3,42 +3,63 @@
 use std::sync::Arc;
 
 use hapax::outbox::{self, Call};
-use hapax::{Event, Handling, Inbox, driver, inbox};
+use hapax::{Claim, Event, Handling, Inbox, driver, inbox};
 use hapax_test_postgres::{Database, Server};
+use tokio_postgres::{Client, Transaction};
 
-use crate::subject::{ACCOUNT, ADD, DISCONNECT_AT_COMMIT, Failed, Gate, Run, Step, Subject, TARGET};
+use crate::subject::{ACCOUNT, ADD, Action, Delivery, Dialect, End, Failed, Run, Subject};
 
 #[derive(Clone)]
 pub(crate) struct TokioPostgres {
     pub(crate) database: Arc<Database>,
 }
 
-impl Subject for TokioPostgres {
-    async fn new() -> Self {
-        let database = Server::shared().unwrap().database().await.unwrap();
-        let client = database.client().await.unwrap();
-        hapax::create_tables(&client).await.unwrap();
-        hapax::create_tables(&client).await.unwrap();
-        client.batch_execute(ACCOUNT).await.unwrap();
-        Self {
-            database: Arc::new(database),
-        }
-    }
-
-    async fn run(&self, inbox: &Inbox, event: &Event, step: Step) -> Run {
-        let mut client = self.database.client().await.unwrap();
+impl TokioPostgres {
+    /// A connection with session settings: the first must be in force again for the handler, the second must not apply
+    /// to the claim.
+    async fn connect(&self) -> Client {
+        let client = self.database.client().await.unwrap();
         let settings = "set lock_timeout = '7s'; set default_transaction_isolation = 'serializable'";
         client.batch_execute(settings).await.unwrap();
-        inbox
-            .run(&mut client, event, async |mut tx| {
+        client
+    }
+}
+
+impl Subject for TokioPostgres {
+    const DIALECT: Dialect = Dialect::Postgres;
+
+    async fn new() -> Self {
+        let database = Arc::new(Server::shared().unwrap().database().await.unwrap());
+        let subject = Self { database };
+        subject.create_tables().await;
+        subject.execute(ACCOUNT).await;
+        subject
+    }
+
+    async fn run(&self, delivery: Delivery) -> Run {
+        let mut client = self.connect().await;
+        delivery
+            .inbox
+            .run(&mut client, &delivery.event, async |mut tx| {
                 tx.execute(ADD, &[]).await.map_err(Failed::of)?;
-                after(&mut tx, step).await
+                for action in delivery.actions {
+                    act(&mut tx, action).await?;
+                }
+                Ok(())
             })
             .await
     }
 
+    async fn claim(&self, inbox: &Inbox, event: &Event, end: End) -> Claim {
+        let mut client = self.connect().await;
+        let mut tx = client.transaction().await.unwrap();
+        let claim = inbox.claim(&mut tx, event).await.unwrap();
+        finish(tx, end).await;
+        claim
+    }
+
     async fn once(&self, source: &str, event_id: &str, consumer: &str) -> bool {
-        let mut client = self.database.client().await.unwrap();
+        let mut client = self.connect().await;
         let mut tx = client.transaction().await.unwrap();
         let first = inbox::once(&mut tx, source, event_id, consumer).await.unwrap();
         if first {
@@ -48,59 +69,48 @@ impl Subject for TokioPostgres {
         first
     }
 
-    async fn number(&self, sql: &'static str) -> i64 {
-        let client = self.database.client().await.unwrap();
-        let sql = format!("select ({sql})::bigint");
-        client.query_one(&sql, &[]).await.unwrap().get(0)
-    }
-
-    async fn keys(&self) -> Vec<String> {
-        let client = self.database.client().await.unwrap();
-        let rows = client
-            .query("select idempotency_key from hapax_outbox order by id", &[])
-            .await
-            .unwrap();
-        rows.iter().map(|row| row.get(0)).collect()
+    async fn stage(&self, call: Call, end: End) {
+        let mut client = self.connect().await;
+        let mut tx = client.transaction().await.unwrap();
+        outbox::stage(&mut tx, call).await.unwrap();
+        finish(tx, end).await;
     }
 
     async fn purge(&self, rows_max: u32) -> u64 {
-        let client = self.database.client().await.unwrap();
-        inbox::purge(&client, rows_max).await.unwrap()
+        inbox::purge(&self.connect().await, rows_max).await.unwrap()
+    }
+
+    async fn create_tables(&self) {
+        hapax::create_tables(&self.connect().await).await.unwrap();
+    }
+
+    async fn execute(&self, sql: &str) {
+        self.connect().await.batch_execute(sql).await.unwrap();
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        let rows = self.connect().await.query(sql, &[]).await.unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
     }
 }
 
-async fn after(tx: &mut Handling<'_, driver::TokioPostgres>, step: Step) -> Result<(), Failed> {
-    match step {
-        Step::Add => {
-            let row = tx.query_one("show lock_timeout", &[]).await.map_err(Failed::of)?;
-            assert_eq!(row.get::<_, String>(0), "7s");
+async fn finish(tx: Transaction<'_>, end: End) {
+    match end {
+        End::Commit => tx.commit().await.unwrap(),
+        End::RollBack => tx.rollback().await.unwrap(),
+    }
+}
+
+async fn act(tx: &mut Handling<'_, driver::TokioPostgres>, action: Action) -> Result<(), Failed> {
+    match action {
+        Action::Execute(sql) => tx.batch_execute(&sql).await.map_err(Failed::of),
+        Action::Ignore(sql) => {
+            drop(tx.batch_execute(&sql).await);
             Ok(())
         }
-        Step::Fail => Err(Failed::told()),
-        Step::Panic => panic!("told to panic"),
-        Step::Hold(gate) => Gate::take(&gate).pass().await,
-        Step::Swallow => ignore(tx, "select 1 / 0").await,
-        Step::Commit => ignore(tx, "commit").await,
-        Step::Disconnect => ignore(tx, "select pg_terminate_backend(pg_backend_pid())").await,
-        Step::DisconnectAtCommit => ignore(tx, DISCONNECT_AT_COMMIT).await,
-        Step::Stage => stage(tx).await,
-        Step::StageAndFail => stage(tx).await.and(Err(Failed::told())),
-        Step::Victim => {
-            let raise = "do $$ begin raise exception 'victim' using errcode = '40001'; end $$";
-            tx.batch_execute(raise).await.map_err(Failed::of)
-        }
+        Action::Stage(call) => outbox::stage(tx, call).await.map_err(Failed::of),
+        Action::Hold(gate) => gate.pass().await,
+        Action::Fail(words) => Err(Failed::of(words)),
+        Action::Panic => panic!("told to panic"),
     }
-}
-
-async fn ignore(tx: &mut Handling<'_, driver::TokioPostgres>, sql: &str) -> Result<(), Failed> {
-    drop(tx.batch_execute(sql).await);
-    Ok(())
-}
-
-async fn stage(tx: &mut Handling<'_, driver::TokioPostgres>) -> Result<(), Failed> {
-    for body in ["one", "two"] {
-        let call = Call::http(TARGET).header("Content-Type", "text/plain").body(body);
-        outbox::stage(tx, call).await.map_err(Failed::of)?;
-    }
-    Ok(())
 }
