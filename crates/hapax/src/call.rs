@@ -76,8 +76,14 @@ impl Call {
         self
     }
 
+    /// The headers as the outbox stores them.
+    #[doc(hidden)]
+    pub fn headers_json(&self) -> String {
+        serde_json::json!(self.headers).to_string()
+    }
+
     /// Checks that the call can be made. An invalid call should fail in the transaction, not later in the relay.
-    pub(crate) fn check(&self) -> Result<(), InvalidCall> {
+    pub fn check(&self) -> Result<(), InvalidCall> {
         let keys = [self.key.as_deref(), self.order_key.as_deref()];
         if self.target.is_empty() {
             Err(InvalidCall::NoTarget)

@@ -29,11 +29,13 @@ pub struct Mark {
     pub(crate) body_hash: Option<BodyHash>,
     pub(crate) retention_seconds: u32,
     pub(crate) arrival: EventOrigin,
+    /// A row to claim before: the event may be applied only if that row has the same body.
+    pub(crate) bound: Option<Box<Mark>>,
 }
 
 impl Mark {
     pub(crate) fn new(consumer: &str, retention: Duration, event: &Event) -> Self {
-        Self {
+        let mark = Self {
             source: event.source().to_owned(),
             event_id: event.event_id().to_owned(),
             consumer: consumer.to_owned(),
@@ -41,7 +43,16 @@ impl Mark {
             body_hash: event.body_hash(),
             retention_seconds: retention_seconds(retention),
             arrival: event.arrival(),
-        }
+            bound: None,
+        };
+        let bound = event.transmission().map(|transmission| {
+            Box::new(Self {
+                event_id: transmission.row_id.clone(),
+                body_hash: Some(transmission.body_hash),
+                ..mark.clone()
+            })
+        });
+        Self { bound, ..mark }
     }
 
     /// Compares this claim with the existing row. An unknown hash never conflicts.

@@ -30,7 +30,8 @@ pub enum InvalidProblem {
 }
 
 impl Invalid {
-    pub(crate) fn check(what: &'static str, text: String) -> Result<String, Self> {
+    /// Checks a string that is meant to be a source, an event id or a consumer, and returns it.
+    pub fn check(what: &'static str, text: String) -> Result<String, Self> {
         let problem = match text.as_str() {
             "" => InvalidProblem::Empty,
             text if text.contains('\0') => InvalidProblem::Nul,
@@ -66,6 +67,35 @@ pub struct DatabaseError {
 }
 
 impl Trouble {
+    /// The trouble that an SQLSTATE of PostgreSQL stands for; `None` is a connection error.
+    pub fn of_postgres(state: Option<&str>) -> Self {
+        let Some(state) = state else {
+            return Self::Unavailable;
+        };
+        match (state.get(..2).unwrap_or_default(), state) {
+            (_, "55P03") => Self::Busy,
+            (_, "40001" | "40P01") => Self::Victim,
+            ("08" | "53" | "58" | "XX", _) | (_, "25006" | "57P01" | "57P02" | "57P03" | "57P05") => {
+                Self::Unavailable
+            }
+            (_, _) => Self::Refused,
+        }
+    }
+
+    /// The trouble that a result code of SQLite stands for, whether primary or extended; `None` is a driver's own error.
+    pub const fn of_sqlite(code: Option<i32>) -> Self {
+        let Some(code) = code else {
+            return Self::Refused;
+        };
+        match code & 0xff {
+            // SQLITE_BUSY, SQLITE_LOCKED.
+            5 | 6 => Self::Busy,
+            // SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN.
+            7 | 8 | 10 | 13 | 14 => Self::Unavailable,
+            _ => Self::Refused,
+        }
+    }
+
     const fn words(self) -> &'static str {
         match self {
             Self::Busy => "another transaction holds a lock that this one needs; deliver the event again",
@@ -106,6 +136,45 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::InvalidCall(_) => false,
             Self::Database(error) => error.is_retryable(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_pass_is_worth_another_try() {
+        for (state, expected) in [
+            (Some("55P03"), Trouble::Busy),
+            (Some("40001"), Trouble::Victim),
+            (Some("40P01"), Trouble::Victim),
+            (Some("57P01"), Trouble::Unavailable),
+            (Some("08006"), Trouble::Unavailable),
+            (Some("XX000"), Trouble::Unavailable),
+            (None, Trouble::Unavailable),
+            (Some("23505"), Trouble::Refused),
+            (Some("42P01"), Trouble::Refused),
+        ] {
+            assert_eq!(Trouble::of_postgres(state), expected, "{state:?}");
+        }
+    }
+
+    /// 517 is SQLITE_BUSY_SNAPSHOT, 2067 SQLITE_CONSTRAINT_UNIQUE.
+    #[test]
+    fn an_extended_code_of_sqlite_means_what_its_primary_code_does() {
+        for (code, expected) in [
+            (Some(5), Trouble::Busy),
+            (Some(517), Trouble::Busy),
+            (Some(6), Trouble::Busy),
+            (Some(13), Trouble::Unavailable),
+            (Some(778), Trouble::Unavailable),
+            (Some(1), Trouble::Refused),
+            (Some(2067), Trouble::Refused),
+            (None, Trouble::Refused),
+        ] {
+            assert_eq!(Trouble::of_sqlite(code), expected, "{code:?}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The event that a claim is about.
 
+#[cfg(feature = "verify")]
+use hapax_core::EVENT_ID_BYTES_MAX;
 use hapax_core::{BodyHash, Generation};
 
 use crate::error::Invalid;
@@ -20,7 +22,23 @@ pub struct Event {
     generation: Generation,
     body_hash: Option<BodyHash>,
     arrival: EventOrigin,
+    transmission: Option<Transmission>,
 }
+
+/// A signed transmission, for a provider that does not sign the body. It stands for the first body that arrived with it,
+/// so it is claimed together with the event: anyone who has seen one delivery could otherwise send another body with its
+/// signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// The event id of its row in the inbox. No provider's id begins with its prefix, because `%` is escaped there.
+    pub row_id: String,
+    /// The hash of the raw body that came with it.
+    pub body_hash: BodyHash,
+}
+
+/// The beginning of [`Transmission::row_id`].
+#[cfg(feature = "verify")]
+const TRANSMISSION: &str = "%transmission:";
 
 /// Why the event arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +61,24 @@ impl Event {
             generation: Generation::default(),
             body_hash: None,
             arrival: EventOrigin::Delivered,
+            transmission: None,
         })
+    }
+
+    /// Sets the transmission that brought the event with this raw body.
+    #[cfg(feature = "verify")]
+    pub(crate) fn sent_in(mut self, transmission: &str, raw: &[u8]) -> Result<Self, Invalid> {
+        let row_id = match format!("{TRANSMISSION}{transmission}") {
+            long if long.len() > EVENT_ID_BYTES_MAX => {
+                format!("{TRANSMISSION}sha256:{}", BodyHash::of(transmission.as_bytes()))
+            }
+            row_id => row_id,
+        };
+        self.transmission = Some(Transmission {
+            row_id: Invalid::check("event id", row_id)?,
+            body_hash: BodyHash::of(raw),
+        });
+        Ok(self)
     }
 
     /// Adds the raw body, so that a different body under the same id is detected.
@@ -91,6 +126,11 @@ impl Event {
     /// The hash of its raw body, if known.
     pub const fn body_hash(&self) -> Option<BodyHash> {
         self.body_hash
+    }
+
+    /// The transmission that is claimed together with the event, for a provider that does not sign the body.
+    pub const fn transmission(&self) -> Option<&Transmission> {
+        self.transmission.as_ref()
     }
 
     pub(crate) const fn arrival(&self) -> EventOrigin {

@@ -34,11 +34,13 @@ pub mod inbox;
 pub mod limits;
 pub mod outbox;
 mod staged;
+#[doc(hidden)]
+pub mod statements;
 pub mod tables;
 #[cfg(feature = "axum")]
 pub mod webhook;
 
 pub use error::{DatabaseError, Error, Invalid, InvalidProblem, Trouble};
-pub use event::Event;
+pub use event::{Event, Transmission};
 pub use inbox::{Claim, Handling, Inbox, Outcome, RunError};
 pub use tables::create as create_tables;

@@ -8,6 +8,9 @@ pub const NAME_BYTES_MAX: usize = 255;
 /// How long `run` waits by default for another transaction that holds the same claim.
 pub const WAIT_DEFAULT: Duration = Duration::from_millis(1500);
 
+/// How often a claim is retried when the row that won is purged at the same moment.
+pub const CLAIM_ATTEMPTS_MAX: usize = 3;
+
 /// The maximum number of rows that one call of `inbox::purge` deletes, which keeps the transaction short.
 pub const PURGE_ROWS_MAX: u32 = 10_000;
 

@@ -7,6 +7,8 @@
 pub use crate::call::{Call, InvalidCall};
 use crate::database::Transaction;
 use crate::staged::Staged;
+#[doc(hidden)]
+pub use crate::staged::call_key;
 
 /// Writes `call` to the outbox, in this transaction.
 ///

@@ -22,16 +22,20 @@ impl Origin {
         }
     }
 
-    /// The key of the call with this number: the idempotency key for a destination `outbox:CONSUMER:NUMBER`, so that
-    /// any language can compute it. The number comes last and contains no colon, so different pairs never give the same
-    /// string.
     fn key(&self, number: u32) -> String {
-        let destination = format!("outbox:{}:{number}", self.consumer);
-        let key = self
-            .identity
-            .idempotency_key(self.generation, &destination.into());
-        key.to_string()
+        call_key(&self.identity, self.generation, &self.consumer, number)
     }
+}
+
+/// The key of the call with this number in a run: the idempotency key for a destination `outbox:CONSUMER:NUMBER`, so that
+/// any language can compute it. The number comes last and contains no colon, so different pairs never give the same
+/// string.
+#[doc(hidden)]
+pub fn call_key(identity: &Identity, generation: Generation, consumer: &str, number: u32) -> String {
+    let destination = format!("outbox:{consumer}:{number}");
+    identity
+        .idempotency_key(generation, &destination.into())
+        .to_string()
 }
 
 /// The row to write.
@@ -81,7 +85,7 @@ impl Staged {
     }
 
     pub(crate) fn headers(&self) -> String {
-        serde_json::json!(self.call.headers).to_string()
+        self.call.headers_json()
     }
 
     pub(crate) fn body(&self) -> &[u8] {

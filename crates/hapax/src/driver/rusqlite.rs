@@ -1,53 +1,16 @@
 //! SQLite through `rusqlite`.
 
-use ::rusqlite::{
-    Connection, ErrorCode, OptionalExtension as _, Savepoint, Transaction as SqliteTransaction, params,
-};
+use ::rusqlite::{Connection, OptionalExtension as _, Savepoint, Transaction as SqliteTransaction, params};
 
 use super::Driver;
 use crate::claim::{Claim, Mark};
 use crate::database::{Database, Transaction, sealed};
 use crate::error::{DatabaseError, Error, Invalid, Trouble};
 use crate::staged::Staged;
-
-/// Times are milliseconds since 1970.
-const CLAIM: &str = "
-    INSERT INTO hapax_inbox (scope, event_id, consumer, generation, body_hash, expires_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, (CAST(strftime('%s', 'now') AS INTEGER) + ?6) * 1000)
-    ON CONFLICT (scope, event_id, consumer, generation) DO NOTHING";
-
-const LOOK_UP: &str = "
-    SELECT body_hash FROM hapax_inbox
-    WHERE scope = ?1 AND event_id = ?2 AND consumer = ?3 AND generation = ?4";
-
-const EXTEND: &str = "
-    UPDATE hapax_inbox
-    SET expires_at = max(expires_at, (CAST(strftime('%s', 'now') AS INTEGER) + ?5) * 1000)
-    WHERE scope = ?1 AND event_id = ?2 AND consumer = ?3 AND generation = ?4";
-
-const PURGE: &str = "
-    DELETE FROM hapax_inbox WHERE (scope, event_id, consumer, generation) IN (
-        SELECT scope, event_id, consumer, generation FROM hapax_inbox
-        WHERE expires_at < CAST(strftime('%s', 'now') AS INTEGER) * 1000 LIMIT ?1)";
-
-const STAGE: &str = "
-    INSERT INTO hapax_outbox
-        (consumer, scope, event_id, kind, target, headers, body, idempotency_key, order_key)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(?8, lower(hex(randomblob(16)))), ?9)";
+use crate::statements::sqlite::{CLAIM, CREATE_INBOX, CREATE_OUTBOX, EXTEND, LOOK_UP, PURGE, STAGE};
 
 pub(crate) fn trouble(error: &::rusqlite::Error) -> Trouble {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Trouble::Busy,
-        Some(
-            ErrorCode::DiskFull
-            | ErrorCode::SystemIoFailure
-            | ErrorCode::CannotOpen
-            | ErrorCode::ReadOnly
-            | ErrorCode::OutOfMemory,
-        ) => Trouble::Unavailable,
-        // The driver's enum is non-exhaustive: a variant added later is not known to be transient.
-        Some(_) | None => Trouble::Refused,
-    }
+    Trouble::of_sqlite(error.sqlite_error().map(|error| error.extended_code))
 }
 
 pub(crate) fn error(error: ::rusqlite::Error) -> DatabaseError {
@@ -59,6 +22,15 @@ pub(crate) fn error(error: ::rusqlite::Error) -> DatabaseError {
 
 /// Claims the event, or reports the row that was there.
 pub(crate) fn claim(transaction: &Connection, mark: &Mark) -> Result<Claim, DatabaseError> {
+    if let Some(bound) = &mark.bound
+        && claim_row(transaction, bound)? == Claim::OtherBody
+    {
+        return Ok(Claim::OtherBody);
+    }
+    claim_row(transaction, mark)
+}
+
+fn claim_row(transaction: &Connection, mark: &Mark) -> Result<Claim, DatabaseError> {
     let hash = mark.body_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
     let key = (&mark.source, &mark.event_id, &mark.consumer, mark.generation);
     let values = params![key.0, key.1, key.2, key.3, hash, mark.retention_seconds];
@@ -141,7 +113,7 @@ impl Database for Connection {
         Self: 'd;
 
     fn create_tables(&self) -> Result<(), Error> {
-        let sql = [crate::tables::SQLITE_INBOX, crate::tables::SQLITE_OUTBOX].join("\n");
+        let sql = [CREATE_INBOX, CREATE_OUTBOX].join("\n");
         self.execute_batch(&sql).map_err(|failure| error(failure).into())
     }
 

@@ -8,13 +8,14 @@ use crate::claim::{Claim, Mark};
 use crate::database::{Database, Transaction, sealed};
 use crate::error::{DatabaseError, Invalid, Trouble};
 use crate::staged::Staged;
+use crate::statements::postgres as statements;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 pub(super) fn trouble(error: &sqlx::Error) -> Trouble {
     match error.as_database_error() {
-        Some(error) => postgres::trouble(error.code().as_deref()),
-        None => postgres::trouble(None),
+        Some(error) => Trouble::of_postgres(error.code().as_deref()),
+        None => Trouble::of_postgres(None),
     }
 }
 
@@ -64,7 +65,7 @@ impl Database for PgPool {
 
     fn create_tables(&self) -> Pending<'_, ()> {
         Box::pin(async move {
-            for sql in postgres::CREATE {
+            for sql in [statements::CREATE_INBOX, statements::CREATE_OUTBOX] {
                 sqlx::raw_sql(sql).execute(self).await.map_err(error)?;
             }
             Ok(())
@@ -73,7 +74,7 @@ impl Database for PgPool {
 
     fn purge(&self, rows_max: u32) -> Pending<'_, u64> {
         Box::pin(async move {
-            let purge = sqlx::query(postgres::PURGE).bind(i64::from(rows_max));
+            let purge = sqlx::query(statements::PURGE).bind(i64::from(rows_max));
             Ok(purge.execute(self).await.map_err(error)?.rows_affected())
         })
     }
@@ -129,7 +130,7 @@ impl Open for sqlx::Transaction<'_, Postgres> {
 
 impl Session for &mut PgConnection {
     async fn insert(&mut self, mark: &Mark) -> Result<u64, DatabaseError> {
-        let insert = sqlx::query(postgres::CLAIM)
+        let insert = sqlx::query(statements::CLAIM)
             .bind(&mark.source)
             .bind(&mark.event_id)
             .bind(&mark.consumer)
@@ -140,7 +141,7 @@ impl Session for &mut PgConnection {
     }
 
     async fn look_up(&mut self, mark: &Mark) -> Result<Option<Option<Vec<u8>>>, DatabaseError> {
-        let look_up = sqlx::query(postgres::LOOK_UP)
+        let look_up = sqlx::query(statements::LOOK_UP)
             .bind(&mark.source)
             .bind(&mark.event_id)
             .bind(&mark.consumer)
@@ -150,7 +151,7 @@ impl Session for &mut PgConnection {
     }
 
     async fn extend(&mut self, mark: &Mark) -> Result<(), DatabaseError> {
-        let extend = sqlx::query(postgres::EXTEND)
+        let extend = sqlx::query(statements::EXTEND)
             .bind(&mark.source)
             .bind(&mark.event_id)
             .bind(&mark.consumer)
@@ -160,7 +161,7 @@ impl Session for &mut PgConnection {
     }
 
     async fn insert_call(&mut self, row: &Staged) -> Result<(), DatabaseError> {
-        let insert = sqlx::query(postgres::STAGE)
+        let insert = sqlx::query(statements::STAGE)
             .bind(row.consumer())
             .bind(row.source())
             .bind(row.event_id())
@@ -174,7 +175,7 @@ impl Session for &mut PgConnection {
     }
 
     async fn swap_lock_timeout(&mut self, to: String) -> Result<String, DatabaseError> {
-        let swap = sqlx::query(postgres::SWAP_LOCK_TIMEOUT).bind(to);
+        let swap = sqlx::query(statements::SWAP_LOCK_TIMEOUT).bind(to);
         let row = swap.fetch_one(&mut **self).await.map_err(error)?;
         row.try_get(0).map_err(error)
     }

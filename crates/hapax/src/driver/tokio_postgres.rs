@@ -10,9 +10,10 @@ use crate::claim::{Claim, Mark};
 use crate::database::{Database, Transaction, sealed};
 use crate::error::{DatabaseError, Invalid, Trouble};
 use crate::staged::Staged;
+use crate::statements::postgres as statements;
 
 pub(super) fn trouble(error: &::tokio_postgres::Error) -> Trouble {
-    postgres::trouble(error.code().map(::tokio_postgres::error::SqlState::code))
+    Trouble::of_postgres(error.code().map(::tokio_postgres::error::SqlState::code))
 }
 
 pub(crate) fn error(error: ::tokio_postgres::Error) -> DatabaseError {
@@ -67,7 +68,7 @@ impl Database for Client {
 
     fn create_tables(&self) -> Pending<'_, ()> {
         Box::pin(async move {
-            let sql = postgres::CREATE.join("\n");
+            let sql = [statements::CREATE_INBOX, statements::CREATE_OUTBOX].join("\n");
             Ok(self.batch_execute(&sql).await.map_err(error)?)
         })
     }
@@ -77,7 +78,7 @@ impl Database for Client {
             let rows_max = i64::from(rows_max);
             let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&rows_max, Type::INT8)];
             Ok(self
-                .execute_typed(postgres::PURGE, &parameters)
+                .execute_typed(statements::PURGE, &parameters)
                 .await
                 .map_err(error)?)
         })
@@ -138,7 +139,7 @@ impl Session for &PostgresTransaction<'_> {
             (&hash, Type::BYTEA),
             (&seconds, Type::FLOAT8),
         ];
-        self.execute_typed(postgres::CLAIM, &parameters)
+        self.execute_typed(statements::CLAIM, &parameters)
             .await
             .map_err(error)
     }
@@ -146,7 +147,7 @@ impl Session for &PostgresTransaction<'_> {
     async fn look_up(&mut self, mark: &Mark) -> Result<Option<Option<Vec<u8>>>, DatabaseError> {
         let generation = mark.generation as i32;
         let row = self
-            .query_typed_opt(postgres::LOOK_UP, &key(mark, &generation))
+            .query_typed_opt(statements::LOOK_UP, &key(mark, &generation))
             .await;
         row.map_err(error)?
             .map(|row| row.try_get(0))
@@ -164,7 +165,7 @@ impl Session for &PostgresTransaction<'_> {
             generation,
             (&seconds as _, Type::FLOAT8),
         ];
-        self.execute_typed(postgres::EXTEND, &parameters)
+        self.execute_typed(statements::EXTEND, &parameters)
             .await
             .map(drop)
             .map_err(error)
@@ -183,7 +184,7 @@ impl Session for &PostgresTransaction<'_> {
             (&row.key(), Type::TEXT),
             (&row.order_key(), Type::TEXT),
         ];
-        self.execute_typed(postgres::STAGE, &parameters)
+        self.execute_typed(statements::STAGE, &parameters)
             .await
             .map(drop)
             .map_err(error)
@@ -191,7 +192,7 @@ impl Session for &PostgresTransaction<'_> {
 
     async fn swap_lock_timeout(&mut self, to: String) -> Result<String, DatabaseError> {
         let swap = self
-            .query_typed_one(postgres::SWAP_LOCK_TIMEOUT, &[(&to, Type::TEXT)])
+            .query_typed_one(statements::SWAP_LOCK_TIMEOUT, &[(&to, Type::TEXT)])
             .await;
         swap.map_err(error)?.try_get(0).map_err(error)
     }

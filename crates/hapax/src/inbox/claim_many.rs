@@ -5,11 +5,11 @@ use ::tokio_postgres::{Client, Row, Statement, Transaction as PostgresTransactio
 
 use super::Inbox;
 use crate::claim::{Claim, against};
-use crate::driver::postgres::{CLAIM_ATTEMPTS_MAX, vanished};
+use crate::driver::postgres::vanished;
 use crate::driver::tokio_postgres::error;
 use crate::error::{DatabaseError, Trouble};
 use crate::event::{Event, EventOrigin};
-use crate::limits::BATCH_EVENTS_MAX;
+use crate::limits::{BATCH_EVENTS_MAX, CLAIM_ATTEMPTS_MAX};
 
 /// The caller sorts the rows: two batches that claim in opposite orders would deadlock.
 const CLAIM_MANY: &str = "
@@ -99,6 +99,9 @@ impl Inbox {
         if events.len() > BATCH_EVENTS_MAX {
             return Err(too_many(events.len()));
         }
+        if events.iter().any(|event| event.transmission().is_some()) {
+            return Err(bound());
+        }
         let (leaders, leader_of) = leaders(&events);
         let batch = Batch {
             transaction,
@@ -125,6 +128,14 @@ impl Inbox {
         }
         batch.extend(&events, &leader_of, &stored).await?;
         Ok(judge(&events, &leader_of, stored))
+    }
+}
+
+/// An event that is claimed together with its transmission.
+fn bound() -> DatabaseError {
+    DatabaseError {
+        trouble: Trouble::Refused,
+        source: "an event of the batch comes from a provider that does not sign the body; claim it with `Inbox::claim`".into(),
     }
 }
 
