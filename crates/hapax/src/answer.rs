@@ -1,9 +1,7 @@
 //! Responses to webhooks: the one place where outcomes become statuses and bodies.
 //!
-//! Independent of any web framework: a status, a body and an optional `Retry-After`. Only 2xx means that the event is
-//! safe; after any other status the provider retries.
-
-use std::time::Duration;
+//! Independent of any web framework: a status, headers and a body. Only 2xx means that the event is safe; after any other
+//! status the provider retries.
 
 #[cfg(feature = "verify")]
 use hapax_verify::Rejection;
@@ -13,9 +11,13 @@ use crate::inbox::{Outcome, RunError};
 
 pub use hapax_core::problem::Code;
 
-/// When a provider should retry: soon, because the obstacle is short-lived.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// When a provider should retry, in seconds: soon, because the obstacle is short-lived.
+const RETRY_AFTER: &str = "1";
+/// When a provider should retry if a key has to be fetched first.
+#[cfg(feature = "verify")]
+pub(crate) const KEY_RETRY_AFTER: &str = "5";
 
+pub(crate) const CONTENT_TYPE: &str = "content-type";
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 
@@ -26,18 +28,17 @@ const PROBLEM: &str = "application/problem+json";
 /// use hapax::answer::Answer;
 ///
 /// let answer = Answer::of_outcome(&Outcome::<()>::Duplicate, "evt_1");
-/// assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"event_id":"evt_1","status":"duplicate"}"#));
+/// assert_eq!(answer.status, 200);
+/// assert_eq!(answer.body, br#"{"event_id":"evt_1","status":"duplicate"}"#);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The media type of the body.
-    pub content_type: &'static str,
-    /// The body, as JSON.
-    pub body: String,
-    /// How long the provider should wait before it retries.
-    pub retry_after: Option<Duration>,
+    /// The headers, with lower-case names.
+    pub headers: Vec<(String, String)>,
+    /// The response body.
+    pub body: Vec<u8>,
 }
 
 impl Answer {
@@ -114,25 +115,24 @@ impl Answer {
 
     /// A problem document (RFC 9457) with its stable code.
     pub fn problem(code: Code, detail: &str) -> Self {
-        Self {
-            status: code.status(),
-            content_type: PROBLEM,
-            body: code.document(detail),
-            retry_after: None,
-        }
+        Self::new(code.status(), PROBLEM, code.document(detail))
     }
 
     fn ok(body: &serde_json::Value) -> Self {
+        Self::new(200, JSON, body.to_string())
+    }
+
+    fn new(status: u16, content_type: &str, body: String) -> Self {
         Self {
-            status: 200,
-            content_type: JSON,
-            body: body.to_string(),
-            retry_after: None,
+            status,
+            headers: vec![(CONTENT_TYPE.to_owned(), content_type.to_owned())],
+            body: body.into_bytes(),
         }
     }
 
-    const fn after(mut self, wait: Duration) -> Self {
-        self.retry_after = Some(wait);
+    /// Tells the provider to retry after this many seconds.
+    pub(crate) fn after(mut self, seconds: &str) -> Self {
+        self.headers.push(("retry-after".to_owned(), seconds.to_owned()));
         self
     }
 }
@@ -214,11 +214,8 @@ mod tests {
         ] {
             let answer = Answer::of_error(&error);
             assert_eq!(answer.status, status);
-            assert!(
-                answer.body.contains(code.as_str()) && !answer.body.contains("secret"),
-                "{}",
-                answer.body
-            );
+            let body = String::from_utf8(answer.body).unwrap();
+            assert!(body.contains(code.as_str()) && !body.contains("secret"), "{body}");
         }
     }
 
@@ -264,12 +261,12 @@ mod tests {
             (Outcome::Processed(()), "a".to_owned()),
             (Outcome::Duplicate, "b".to_owned()),
         ];
-        let body: serde_json::Value = serde_json::from_str(&Answer::of_batch(&events).body).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&Answer::of_batch(&events).body).unwrap();
         assert_eq!(
             (&body["status"], &body["accepted"], &body["duplicate"]),
             (&json!("batch"), &json!(1), &json!(1))
         );
         assert_eq!(body["events"][1], json!({"status": "duplicate", "event_id": "b"}));
-        assert_eq!(Answer::of_batch::<()>(&[]).body, r#"{"status":"empty"}"#);
+        assert_eq!(Answer::of_batch::<()>(&[]).body, br#"{"status":"empty"}"#);
     }
 }

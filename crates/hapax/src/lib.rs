@@ -8,13 +8,14 @@
 //! |---|---|
 //! | an open transaction | [`inbox::once`]: is this the first time? |
 //! | a pool or a connection | `Inbox::run` (or `Inbox::run_blocking` on SQLite): claim, run, commit |
+//! | a request, in any framework | `webhook::Source`: the verified events, and the response |
 //! | an axum route | the extractor `webhook::Webhook`, or the layer `webhook::InboxLayer` for all of it |
 //! | a call to another system | [`outbox::stage`]: written with the effect, made after the commit |
 //!
 //! # Features
-//! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each enable the driver of that name. `axum`, enabled by default,
-//! adds the extractor and the layer. `verify`, part of `axum`, adds only the problem codes of refused requests. The
-//! crate needs Rust 1.89; `sqlx-postgres` needs Rust 1.94, as sqlx 0.9 does.
+//! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each enable the driver of that name. `verify` adds `webhook::Source`,
+//! which verifies requests in any framework. `axum`, enabled by default, adds the extractor and the layer. The crate
+//! needs Rust 1.89; `sqlx-postgres` needs Rust 1.94, as sqlx 0.9 does.
 
 #![warn(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -37,7 +38,7 @@ mod staged;
 #[doc(hidden)]
 pub mod statements;
 pub mod tables;
-#[cfg(feature = "axum")]
+#[cfg(feature = "verify")]
 pub mod webhook;
 
 pub use error::{DatabaseError, Error, Invalid, InvalidProblem, Trouble};

@@ -1,44 +1,52 @@
-//! Webhooks in axum: verified before anything is parsed, and applied once.
+//! Webhooks: verified before anything is parsed, and applied once.
 //!
-//! [`Webhook`] is an extractor: the verified event with its raw body. What you do with it is up to you; most likely you
-//! call `Inbox::run` with [`Webhook::event`].
+//! A [`Source`] turns a request into verified events, in any framework. With axum, [`Webhook`] is an extractor: the
+//! verified event with its raw body. What you do with it is up to you; most likely you call `Inbox::run` with
+//! [`Webhook::event`].
 #![cfg_attr(
-    feature = "sqlx-postgres",
+    all(feature = "axum", feature = "sqlx-postgres"),
     doc = "\n[`InboxLayer`] does all of it for a route: verify, claim, run the handler in the transaction, commit."
 )]
 
+#[cfg(feature = "axum")]
+mod axum;
+#[cfg(feature = "axum")]
 mod extract;
+mod head;
 mod insisted;
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
 mod layer;
 mod receive;
 mod refused;
 mod source;
-#[cfg(feature = "sqlx-postgres")]
+#[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
 mod tx;
+mod via_hapax;
 
-use axum_core::response::{IntoResponse, Response};
 use bytes::Bytes;
-use hapax_core::Timestamp;
 use hapax_core::json_pointer::json_text;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use hapax_core::{Clock as _, SystemClock};
+use http::HeaderMap;
 
+#[cfg(feature = "axum")]
 pub use extract::Webhooks;
-#[cfg(feature = "sqlx-postgres")]
+pub use hapax_core::Timestamp;
+pub use head::Head;
+#[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
 pub use layer::{InboxLayer, InboxService};
-pub use refused::Refused;
-pub use source::{Source, SourceError};
-#[cfg(feature = "sqlx-postgres")]
+pub use refused::{Reason, Refused};
+pub use source::{GATEWAY_PRESET, Source, SourceError};
+#[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
 pub use tx::{NoTransaction, Tx};
+pub use via_hapax::ViaHapax;
 
-use crate::answer::Answer;
 use crate::event::Event;
 
-/// A verified event. The extractor takes the [`Source`] from the router's state; behind the layer, the event is in the
-/// request's extensions.
+/// A verified event. As an extractor of axum it takes the [`Source`] from the router's state; behind the layer, the event
+/// is in the request's extensions.
 ///
 /// ```
+/// # #[cfg(feature = "axum")] {
 /// use axum::{Router, routing::post};
 /// use hapax::webhook::{Source, Webhook};
 ///
@@ -48,6 +56,7 @@ use crate::event::Event;
 ///
 /// let stripe = Source::provider("stripe", &["whsec_test"])?;
 /// let app: Router = Router::new().route("/webhooks/stripe", post(paid)).with_state(stripe);
+/// # }
 /// # Ok::<(), hapax::webhook::SourceError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -60,6 +69,12 @@ pub struct Webhook {
     headers: HeaderMap,
     body: Bytes,
     batch_index: Option<u32>,
+    via_hapax: Option<ViaHapax>,
+}
+
+/// The current time, for [`Source::receive`].
+pub fn now() -> Timestamp {
+    SystemClock::default().now()
 }
 
 impl Webhook {
@@ -99,22 +114,18 @@ impl Webhook {
         &self.body
     }
 
+    /// The position inside a batch, counted from 0; `None` for a request with one event.
+    pub const fn batch_index(&self) -> Option<u32> {
+        self.batch_index
+    }
+
+    /// What the gateway says about the delivery, if it comes from [`Source::hapax`].
+    pub const fn via_hapax(&self) -> Option<&ViaHapax> {
+        self.via_hapax.as_ref()
+    }
+
     /// Deserialises the body as JSON.
     pub fn json<'b, T: serde::Deserialize<'b>>(&'b self) -> serde_json::Result<T> {
         serde_json::from_slice(json_text(&self.body))
-    }
-}
-
-/// Converts an [`Answer`] to an HTTP response.
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, self.body).into_response();
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        if let Some(wait) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
-        }
-        response
     }
 }

@@ -2,8 +2,8 @@
 
 use axum_core::extract::{FromRef, FromRequest, Request};
 
-use super::receive::receive;
-use super::{Refused, Source, Webhook};
+use super::axum::receive;
+use super::{Reason, Refused, Source, Webhook};
 
 /// All events of a request, for providers that send several in one. Handle each separately, and answer 2xx only when
 /// all of them are done: a redelivery contains all of them again.
@@ -33,10 +33,11 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
         let Webhooks(mut events) = Webhooks::from_request(request, state).await?;
+        let not_one = |count| Source::from_ref(state).refused(Reason::NotOne(count));
         match (events.pop(), events.len()) {
             (Some(event), 0) => Ok(event),
-            (None, _) => Err(Refused::NotOne(0)),
-            (Some(_), others) => Err(Refused::NotOne(others + 1)),
+            (None, _) => Err(not_one(0)),
+            (Some(_), others) => Err(not_one(others + 1)),
         }
     }
 }

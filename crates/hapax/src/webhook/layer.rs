@@ -14,9 +14,9 @@ use sqlx::PgPool;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::receive::receive;
+use super::axum::{accepted, receive};
 use super::tx::{Slot, Work};
-use super::{Source, Webhook, insisted};
+use super::{Source, Webhook};
 use crate::answer::Answer;
 use crate::inbox::{Inbox, Opened, Outcome, RunError, complete};
 use crate::staged::Origin;
@@ -125,11 +125,11 @@ where
 {
     async fn serve(self, request: Request) -> Response {
         let (head, body) = request.into_parts();
-        let rule = Arc::clone(&self.layer.source.answer);
+        let rule = Arc::clone(&self.layer.source.rule);
         match receive(&self.layer.source, &head, body).await {
             Err(refused) => refused.into_response(),
             Ok(events) => match tokio::spawn(self.all(head, events)).await {
-                Ok(response) => insisted::accepted(response, &rule),
+                Ok(response) => accepted(response, &rule),
                 // The handler panicked, and its transaction was dropped with it.
                 Err(_) => Answer::handler_failed().into_response(),
             },

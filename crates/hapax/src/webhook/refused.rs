@@ -1,36 +1,62 @@
 //! Why a request is not an event, and the response to it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum_core::response::{IntoResponse, Response};
-use hapax_verify::{AnswerRule, HandshakeAnswer, Rejection};
-use http::{HeaderName, HeaderValue, StatusCode};
+use hapax_verify::{AnswerRule, Confirmation, HandshakeAnswer, KeyRequest, Rejection};
 
 use super::insisted;
-use crate::answer::{Answer, Code, code_of};
+use crate::answer::{Answer, Code, KEY_RETRY_AFTER, code_of};
 use crate::error::Invalid;
 
-/// A request without an event to handle. It converts to the response for the provider.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
+/// A request without an event to handle: the reason, and the response in the form that the provider requires.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Why there is no event.
+    pub reason: Reason,
+    pub(super) rule: Arc<AnswerRule>,
+}
+
+/// Why a request is not an event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
     /// The request could not be verified or identified.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// The same, for a provider that requires a specific form of response.
-    #[error("{rejection}")]
-    Insisted {
-        /// Why the request is refused.
-        rejection: Rejection,
-        /// The form of response that the provider requires.
-        answer: Arc<AnswerRule>,
-    },
     /// The id was verified but is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The signature names an unknown key.
-    #[error("the signature names an unknown key")]
-    KeyUnknown,
+    /// A delivery of the gateway whose `idempotency-key` is not its signed `webhook-id`.
+    #[error(
+        "the `idempotency-key` is not the signed `webhook-id`, so the request was changed on its way from Hapax; check \
+         what is in between"
+    )]
+    KeysDiffer,
+    /// The signature can be verified only with a key that must be fetched first.
+    #[error(
+        "the signature was made with the key `{}`, which this source does not have; fetch it from {} and add it with \
+         `Source::keys`, or receive this provider through the Hapax gateway, which fetches keys",
+        .0.key_id, .0.url
+    )]
+    NeedsKey(Box<KeyRequest>),
+    /// The provider sends the secret that it will sign with, which has to be stored.
+    #[error(
+        "the provider sends the secret that it will sign with, and a library has nowhere to keep it; receive this \
+         provider through the Hapax gateway, or register once there and put the secret in `secrets`"
+    )]
+    Registration,
+    /// A URL of the provider must be called before it delivers events.
+    #[error(
+        "the provider asks to confirm the subscription by calling {}; open that URL once, or receive this provider \
+         through the Hapax gateway, which calls it",
+        .0.url
+    )]
+    Confirmation(Box<Confirmation>),
+    /// The provider does not deliver with this method.
+    #[error("this provider delivers with POST; {0} is accepted only for its handshakes")]
+    Method(String),
     /// The body exceeds the source's limit.
     #[error(
         "the body is longer than {bytes_max} bytes; raise the source's body_limit if its events are this large"
@@ -53,35 +79,71 @@ pub enum Refused {
     Handshake(HandshakeAnswer),
 }
 
-impl IntoResponse for Refused {
-    fn into_response(self) -> Response {
-        let code = match &self {
-            Self::Rejected(rejection) => code_of(rejection),
-            Self::Insisted { rejection, answer } => {
-                let refused = Self::Rejected(rejection.clone()).into_response();
-                return insisted::refused(refused, answer);
+impl Refused {
+    /// The problem code of the response; `None` for a handshake, which is not a failure.
+    pub fn code(&self) -> Option<Code> {
+        self.reason.code().err()
+    }
+
+    /// The response to the request.
+    pub fn answer(&self) -> Answer {
+        match self.reason.code() {
+            Ok(handshake) => handshake.clone().into(),
+            Err(code) => {
+                let problem = Answer::problem(code, &self.reason.to_string());
+                insisted::refused(later(problem, code), &self.rule)
             }
+        }
+    }
+}
+
+impl Reason {
+    /// The problem code, or the response to a handshake.
+    fn code(&self) -> Result<&HandshakeAnswer, Code> {
+        Err(match self {
+            Self::Rejected(rejection) => code_of(rejection),
             Self::Invalid(_) => Code::EventIdMissing,
-            Self::KeyUnknown => Code::SignatureInvalid,
+            Self::KeysDiffer => Code::SignatureInvalid,
+            Self::NeedsKey(_) => Code::KeyUnavailable,
+            Self::Registration => Code::HandshakeRefused,
+            Self::Confirmation(_) => Code::ConfirmationFailed,
+            Self::Method(_) => Code::MethodNotAllowed,
             Self::TooLarge { .. } => Code::BodyTooLarge,
             Self::TooSlow(_) => Code::BodyTimeout,
             Self::Incomplete => Code::BodyIncomplete,
             // An empty batch is not the provider's mistake.
             Self::NotOne(_) => Code::SeveralEvents,
-            Self::Handshake(answer) => return handshake(answer),
-        };
-        Answer::problem(code, &self.to_string()).into_response()
+            Self::Handshake(answer) => return Ok(answer),
+        })
     }
 }
 
-fn handshake(answer: &HandshakeAnswer) -> Response {
-    let mut response = answer.body.clone().into_response();
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    for (name, value) in &answer.headers {
-        // Names and values from the catalogue are valid; anything else would not be a header.
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
-            response.headers_mut().insert(name, value);
+/// Says when to retry, and with which method.
+fn later(mut problem: Answer, code: Code) -> Answer {
+    match code {
+        Code::KeyUnavailable | Code::ConfirmationFailed => problem.after(KEY_RETRY_AFTER),
+        Code::MethodNotAllowed => {
+            problem.headers.push(("allow".to_owned(), "POST".to_owned()));
+            problem
+        }
+        _ => problem,
+    }
+}
+
+impl From<HandshakeAnswer> for Answer {
+    fn from(answer: HandshakeAnswer) -> Self {
+        Self {
+            status: answer.status,
+            headers: answer.headers,
+            body: answer.body,
         }
     }
-    response
 }
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(formatter)
+    }
+}
+
+impl std::error::Error for Refused {}

@@ -12,6 +12,7 @@ mod extractor;
 mod guides;
 mod laws;
 mod layer;
+mod receive;
 mod rusqlite;
 mod sqlx_postgres;
 mod stripe;
