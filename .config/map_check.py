@@ -17,7 +17,7 @@ for line in block.group(1).splitlines():
     crate, _, needs = line.partition('->'); crate = crate.strip(); drawn[crate] = set(needs.split())
     wrong += [f'{crate} needs {n}, which is not above it: a cycle, or the wrong order' for n in sorted(drawn[crate]) if n not in drawn or n == crate]
 packages = json.load(sys.stdin)['packages']
-ours = {p['name'] for p in packages if '/crates/' in p['manifest_path']}
+ours = {p['name'] for p in packages if re.search('/(crates|bindings)/', p['manifest_path'])}
 for p in packages:
     if p['name'] not in ours: continue
     real = {d['name'] for d in p['dependencies'] if d['kind'] is None and d['name'] in ours}
@@ -25,7 +25,7 @@ for p in packages:
     for n in sorted(real - drawn[p['name']]): wrong.append(f"{p['name']} depends on {n}, which the map does not show")
     for n in sorted(drawn[p['name']] - real): wrong.append(f"the map shows {p['name']} -> {n}, and there is no such dependency")
 wrong += [f'{n} is on the map, and there is no such crate' for n in sorted(set(drawn) - ours)]
-table = set(re.findall(r'(?m)^\| `(hapax[\w-]*)` \|', page))
+table = {name for row in re.findall(r'(?m)^\| (`hapax[^|]*`) \|', page) for name in re.findall(r'`([\w-]+)`', row)}
 wrong += [f'{n} has no line in the table of crates' for n in sorted(ours - table)]
 if doctest.testmod(module_graph).failed: wrong.append('module_graph.py does not do what its examples say')
 for p in packages:

@@ -64,6 +64,11 @@ impl Options {
         self.0.contains_key(name)
     }
 
+    /// The names of the options that are set.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// The value of an option, of any shape.
     pub fn get(&self, name: &str) -> Option<&OptionValue> {
         self.0.get(name)

@@ -1,0 +1,50 @@
+//! Arguments in the forms in which JavaScript has them.
+
+use std::collections::HashMap;
+
+use hapax_bindings::{ErrorCode, HeaderList, KeyMap};
+use hapax_verify::{OptionValue, Options};
+use napi::bindgen_prelude::{Either3, Uint8Array};
+use napi::{Either, Error};
+
+/// Text, or bytes.
+pub(crate) type TextOrBytes = Either<String, Uint8Array>;
+pub(crate) type Headers = Vec<(String, TextOrBytes)>;
+pub(crate) type Keys = HashMap<String, TextOrBytes>;
+pub(crate) type OptionInput = Either3<String, Vec<String>, HashMap<String, String>>;
+
+/// The JavaScript error for bad input.
+pub(crate) fn thrown(error: hapax_bindings::Error) -> Error<ErrorCode> {
+    Error::new(error.code, error.message)
+}
+
+/// Text is Latin-1, as Node has it.
+pub(crate) fn headers(headers: Headers) -> HeaderList {
+    headers
+        .into_iter()
+        .map(|(name, value)| match value {
+            Either::A(text) => (name, hapax_bindings::latin1(&text)),
+            Either::B(bytes) => (name, bytes.to_vec()),
+        })
+        .collect()
+}
+
+pub(crate) fn keys(keys: Keys) -> KeyMap {
+    keys.into_iter()
+        .map(|(id, key)| match key {
+            Either::A(text) => (id, text.into_bytes()),
+            Either::B(bytes) => (id, bytes.to_vec()),
+        })
+        .collect()
+}
+
+pub(crate) fn options(options: HashMap<String, OptionInput>) -> Options {
+    options
+        .into_iter()
+        .map(|(name, value)| match value {
+            Either3::A(text) => (name, OptionValue::Text(text)),
+            Either3::B(list) => (name, OptionValue::List(list)),
+            Either3::C(table) => (name, OptionValue::Table(table.into_iter().collect())),
+        })
+        .collect()
+}

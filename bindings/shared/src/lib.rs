@@ -1,0 +1,28 @@
+//! The plain Rust behind the native modules of the Python and TypeScript libraries: verification, identity, signing and
+//! answers. Each module only translates these types into its language's.
+//!
+//! Nothing here does I/O. The clock is read only where the caller leaves out the time.
+
+mod call;
+mod custom;
+mod error;
+mod facts;
+mod identity;
+mod latin1;
+mod received;
+mod sample;
+mod signing;
+mod source;
+mod sql;
+mod trouble;
+
+pub use call::check_call;
+pub use error::{Error, ErrorCode};
+pub use facts::{Limits, OptionFacts, ProviderFacts, limits, providers, version};
+pub use identity::{body_hash, call_key, check_name, idempotency_key};
+pub use latin1::latin1;
+pub use received::{Confirmation, Event, KeyRequest, Received, Refusal, Reply, ViaHapax};
+pub use sample::{Delivery, SampleSettings};
+pub use source::{HeaderList, KeyMap, ProviderSettings, RequestHead, Source, SourceSettings};
+pub use sql::{Sql, sql};
+pub use trouble::{sqlite_trouble, trouble};
