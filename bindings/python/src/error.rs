@@ -4,7 +4,7 @@ use hapax_bindings::Error;
 use pyo3::exceptions::PyException;
 use pyo3::{PyErr, PyResult, Python, create_exception};
 
-create_exception!(_native, NativeError, PyException, "Bad input.");
+create_exception!(hapax_webhooks._native, NativeError, PyException, "Bad input.");
 
 /// The exception for an error, with `code` and `message`.
 pub(crate) fn raised(py: Python<'_>, error: Error) -> PyErr {

@@ -36,8 +36,8 @@ pub enum Reason {
     KeysDiffer,
     /// The signature can be verified only with a key that must be fetched first.
     #[error(
-        "the signature was made with the key `{}`, which this source does not have; fetch it from {} and add it with \
-         `Source::keys`, or receive this provider through the Hapax gateway, which fetches keys",
+        "the signature was made with the key `{}`, which this source does not have; fetch it from {} and pass it in \
+         `keys`, or receive this provider through the Hapax gateway, which fetches keys",
         .0.key_id, .0.url
     )]
     NeedsKey(Box<KeyRequest>),

@@ -63,7 +63,7 @@ pub(super) enum Caller {
 pub enum SourceError {
     /// The catalogue has no preset with this name.
     #[error(
-        "no provider is named `{0}`; `hapax providers` lists them, and Source::custom accepts any other scheme"
+        "no provider is named `{0}`; `hapax providers` lists them, and a custom source takes any other scheme"
     )]
     UnknownProvider(String),
     /// A secret or the scheme is invalid.
