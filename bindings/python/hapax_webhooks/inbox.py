@@ -203,7 +203,8 @@ async def _abandon(unit: Unit) -> None:
 async def _end(unit: Unit) -> None:
     # The error that led here is what matters; a lost connection has rolled back anyway.
     with contextlib.suppress(Exception):
-        await unit.roll_back()
+        if unit.has_begun:
+            await unit.roll_back()
     with contextlib.suppress(Exception):
         await unit.close()
 

@@ -79,7 +79,7 @@ class Synchronous(Subject):
         with self.opened(30_000) as db, self.transaction(db) as (tx, end):
             claim = inbox.claim(tx, event)
             end(commit)
-            return claim
+        return claim
 
     def stage(self, call: hapax.Call, *, commit: bool) -> None:
         with self.opened(30_000) as db, self.transaction(db) as (tx, end):
@@ -120,7 +120,7 @@ class Asynchronous(Subject):
             async with self.opened(30_000) as db, self.transaction(db) as (tx, end):
                 claim = await inbox.claim(tx, event)
                 await end(commit)
-                return claim
+            return claim
 
         return asyncio.run(claiming())
 

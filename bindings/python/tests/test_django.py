@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from shop import STRIPE, delivery
 
 import hapax_webhooks as hapax
-from hapax_webhooks.testing import Fault, twice
+from hapax_webhooks.testing import PLANS, Fault, twice
 
 ONCE = [(200, "accepted"), (200, "duplicate")]
 SHOP = [
@@ -85,7 +85,10 @@ def test_the_right_view_passes_twice_and_the_flawed_one_fails(database: Database
             "balance": number(database, "select balance from account"),
         }
 
-    assert twice(WSGIHandler(), delivery(), effects=effects).report.path == "/webhooks/stripe"
+    with pytest.raises(hapax.SetupError, match="/webhooks/stripe"):
+        twice(WSGIHandler(), delivery(), effects=effects)
+    report = twice(WSGIHandler(), delivery(), effects=effects, path="/webhooks/stripe").report
+    assert report.plans == tuple((plan, None) for plan in PLANS)
     with pytest.raises(Fault, match="crash: the event was lost"):
         twice(WSGIHandler(), delivery(), effects=effects, path="/flawed")
 

@@ -46,8 +46,8 @@ def asyncpg_app(database: Postgres, handler: Callable[..., Any], **options: Any)
             app.state.pool = pool
             yield
 
-    async def get_pool(request: Request) -> asyncpg.Pool[Any]:
-        return request.app.state.pool  # type: ignore[no-any-return]
+    async def get_pool(request: Request) -> Any:
+        return request.app.state.pool
 
     app = FastAPI(lifespan=lifespan)
     app.post(PATH)(hapax.fastapi.webhook(STRIPE, BILLING, session=get_pool)(handler))
@@ -334,7 +334,7 @@ def test_a_form_parameter_is_named_as_the_one_that_read_the_body(tmp_path: Path)
         event.event_id,
         "POST",
         "/",
-        (*event.headers, ("content-type", "application/x-www-form-urlencoded")),
+        (("content-type", "application/x-www-form-urlencoded"),),
         b"name=x",
     )
     for answer in asyncio.run(deliver(app, PATH, form, form)):
@@ -385,10 +385,8 @@ def test_behind_hapax_the_claim_is_on_the_idempotency_key(tmp_path: Path) -> Non
         book(connection, event.id, 2000)
 
     sample = gateway.sample("invoice.paid")
-    headers = (*sample.headers, ("hapax-source", "stripe"), ("hapax-event-id", "evt_1"), ("hapax-attempt", "2"))
-    named = [name.lower() for name, _ in sample.headers]
-    if "idempotency-key" not in named:
-        headers = (*headers, ("idempotency-key", sample.event_id))
+    reported = {"hapax-source": "stripe", "hapax-event-id": "evt_1", "hapax-attempt": "2"}
+    headers = tuple({**dict(sample.headers), **reported}.items())
     event = hapax.Delivery(gateway, sample.event_id, "POST", "/", headers, sample.body)
     assert words(asyncio.run(deliver(app, "/webhooks", event, event))) == ONCE
     (via,) = seen

@@ -55,6 +55,14 @@ def _connection(given: Any) -> Any:
     return given
 
 
+def _is_lost(connection: Any) -> bool:
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        # A pool has taken it back because it broke.
+        return True
+
+
 class AsyncpgSession(Session):
     is_async = True
     dialect = "postgres"
@@ -115,6 +123,7 @@ class AsyncpgUnit(Unit):
                 "the connection already has an open transaction; end it first, or use inbox.claim(connection, event) "
                 "inside it"
             )
+        self.has_begun = True
         transaction = connection.transaction(isolation="read_committed")
         bare = getattr(connection, "_con", connection)
         if self.is_public or not hasattr(bare, "_top_xact"):
@@ -132,7 +141,7 @@ class AsyncpgUnit(Unit):
         bare._top_xact = transaction
 
     async def complete(self) -> None:
-        if self.connection.is_closed():
+        if _is_lost(self.connection):
             raise trouble.database_error(OSError("the connection was lost while the handler ran"))
         try:
             if self.opened is None:
@@ -157,7 +166,7 @@ class AsyncpgUnit(Unit):
     async def _end(self, sql: str) -> None:
         if self.opened is not None:
             self.opened._top_xact = None
-            if self.connection.is_in_transaction():
+            if not _is_lost(self.connection) and self.connection.is_in_transaction():
                 await self.session.execute(sql)
         elif self.transaction is not None:
             await (self.transaction.commit() if sql == "COMMIT" else self.transaction.rollback())

@@ -48,6 +48,8 @@ class Unit(ABC):
     session: Session
     tx: Any
     """What the handler receives."""
+    has_begun: bool = False
+    """Set once there is something to roll back. A connection with a transaction of the caller's own is refused before."""
 
     @abstractmethod
     async def begin(self) -> None:

@@ -121,6 +121,7 @@ class DjangoUnit(Unit):
         except _FAILURES as error:
             raise trouble.database_error(error) from error
         self.atomic = atomic
+        self.has_begun = True
         if self.session.dialect == "postgres":
             isolated = f"{READ_COMMITTED}; " if is_outermost else ""
             await self.session.execute(f"{isolated}{SAVEPOINT}")

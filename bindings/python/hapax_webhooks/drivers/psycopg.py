@@ -141,6 +141,7 @@ class PsycopgUnit(Unit):
             )
         if connection.pgconn.pipeline_status != PipelineStatus.OFF:
             raise WrongTransaction("the psycopg connection is in pipeline mode; run the event outside of the pipeline")
+        self.has_begun = True
         # Without autocommit, psycopg sends BEGIN itself, before this.
         begin = "BEGIN ISOLATION LEVEL READ COMMITTED" if connection.autocommit else READ_COMMITTED
         await self.session.execute(f"{begin}; {SAVEPOINT}")

@@ -173,31 +173,32 @@ class SqlalchemyUnit(Unit):
 
     async def begin(self) -> None:
         executor = await self.take()
-        in_nested = executor.in_nested_transaction() if self.executor is not None else False
-        if in_nested:
+        if executor.in_nested_transaction():
             raise WrongTransaction(
                 "the SQLAlchemy session is inside begin_nested(), whose end commits nothing; run the event outside of it"
             )
-        self.is_fresh = not executor.in_transaction()
+        is_fresh = not executor.in_transaction()
+        if not is_fresh:
+            await self.session.check_open()
+        self.has_begun = True
         try:
-            if self.is_fresh:
+            if is_fresh:
                 if not self.is_ours and isinstance(executor, (OrmSession, AsyncSession)):
                     await _awaited(executor.begin())
                 await self._isolate()
             self.sync = await self.session.sync_connection()
         except _FAILURES as error:
             raise _unusable(error) from error
-        await self.session.check_open()
+        if is_fresh:
+            await self.session.check_open()
         if self.session.dialect == "postgres":
             await self.session.execute(SAVEPOINT)
 
     async def take(self) -> Any:
         given = self.given
-        if isinstance(given, Engine):
-            given = given.connect()
-        elif isinstance(given, AsyncEngine):
+        if isinstance(given, (Engine, AsyncEngine)):
             try:
-                given = await given.connect()
+                given = await _awaited(given.connect())
             except _FAILURES as error:
                 raise trouble.database_error(error) from error
         elif self.is_ours:

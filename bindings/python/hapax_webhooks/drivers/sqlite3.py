@@ -97,6 +97,7 @@ class SqliteUnit(Unit):
 
     async def begin(self) -> None:
         if is_implicit(self.connection):
+            self.has_begun = True
             # Always inside a transaction; the claim, its first write, takes the lock.
             return
         if self.connection.in_transaction:
@@ -105,6 +106,7 @@ class SqliteUnit(Unit):
                 "inside it"
             )
         await self.session.execute("BEGIN IMMEDIATE")
+        self.has_begun = True
 
     async def under_savepoint(self) -> None:
         await self.session.execute(SAVEPOINT)

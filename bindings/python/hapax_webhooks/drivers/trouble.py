@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hapax_webhooks import _native
-from hapax_webhooks._native import Trouble
 from hapax_webhooks.errors import Broken, DatabaseError, HapaxError, MissingTable, UnknownCommit
+
+if TYPE_CHECKING:
+    from hapax_webhooks._native import Trouble
 
 _WORDS: dict[Trouble, str] = {
     "busy": "another transaction holds a lock that this one needs; deliver the event again",

@@ -9,10 +9,10 @@ from inspect import isawaitable
 from typing import Any, NoReturn
 
 from hapax_webhooks.source import Delivery
-from hapax_webhooks.testing.crash import Tracer
 from hapax_webhooks.testing.picture import Fault, Step, draw
 from hapax_webhooks.testing.serve import Answer, Caller
 from hapax_webhooks.testing.state import Change, Effect, Measure, measure
+from hapax_webhooks.testing.tracing import Crasher, Tracer
 
 AT_ONCE = 8
 ROUNDS = 3
@@ -212,7 +212,7 @@ async def _tampered(rig: Rig) -> str | None:
 
 
 async def _crash(rig: Rig) -> str | None:
-    counter = Tracer(None)
+    counter = Crasher(None)
     trial, event = Trial(rig, "crash"), rig.deliveries[0].fresh()
     await trial.begin()
     await trial.deliver(event, "traced", counter)
@@ -225,7 +225,7 @@ async def _crash(rig: Rig) -> str | None:
 
 
 async def _crash_at(rig: Rig, point: int) -> None:
-    tracer = Tracer(point)
+    tracer = Crasher(point)
     trial, event = Trial(rig, "crash"), rig.deliveries[0].fresh()
     await trial.begin()
     step = await trial.deliver(event, "crashed", tracer)

@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 
 from hapax_webhooks.errors import SetupError
 from hapax_webhooks.source import Delivery
-from hapax_webhooks.testing.crash import Crash, Tracer, traced
+from hapax_webhooks.testing.tracing import Crash, Jitter, Tracer, traced
 
 THREADS_MAX = 32
 
@@ -60,7 +60,8 @@ class _Asgi(Caller):
         return await _asgi(self.app, delivery, path, tracer, self.state)
 
     async def at_once(self, delivery: Delivery, path: str, times: int) -> list[Answer]:
-        return list(await asyncio.gather(*(self.one(delivery, path) for _ in range(times))))
+        async with traced(Jitter()):
+            return list(await asyncio.gather(*(self.one(delivery, path) for _ in range(times))))
 
 
 class _Wsgi(Caller):
@@ -74,7 +75,7 @@ class _Wsgi(Caller):
         return self.threads.submit(_wsgi, self.app, delivery, path, tracer).result()
 
     async def at_once(self, delivery: Delivery, path: str, times: int) -> list[Answer]:
-        submitted = [self.threads.submit(_wsgi, self.app, delivery, path, None) for _ in range(times)]
+        submitted = [self.threads.submit(_wsgi, self.app, delivery, path, Jitter()) for _ in range(times)]
         return [answer.result() for answer in submitted]
 
 
@@ -241,4 +242,13 @@ def _wsgi(app: Any, delivery: Delivery, path: str, tracer: Tracer | None) -> Ans
     finally:
         if tracer is not None:
             sys.settrace(previous)
+        _disconnect_django()
     return Answer(started[-1] if started else None, body)
+
+
+def _disconnect_django() -> None:
+    """Django's connections belong to a thread, and this one ends soon; an open one would keep a test database alive."""
+    if "django.db" in sys.modules:
+        from django.db import connections
+
+        connections.close_all()
