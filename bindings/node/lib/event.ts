@@ -33,6 +33,9 @@ export interface EventJson {
 
 const GENERATION_MAX = 0x7fff_ffff;
 
+/** What the native module knows about an event, under a name that nobody else has. */
+const VERIFIED = Symbol("verified");
+
 /** An event as its provider identified it. Immutable: what is claimed was fixed when the delivery was verified. */
 export class Event {
   /** The scope in which the id is unique: the source's name. */
@@ -57,8 +60,12 @@ export class Event {
   readonly binding: { readonly eventId: string; readonly bodyHash: string } | undefined;
 
   constructor(source: string, eventId: string, options: EventOptions = {}) {
-    checkName("source", source);
-    checkName("event id", eventId);
+    const verified = (options as { [VERIFIED]?: Partial<NativeEvent> })[VERIFIED];
+    // The native module never returns names that it would refuse.
+    if (verified?.source === undefined) {
+      checkName("source", source);
+      checkName("event id", eventId);
+    }
     const generation = options.generation ?? 0;
     if (!Number.isInteger(generation) || generation < 0 || generation > GENERATION_MAX) {
       throw new Invalid(`the generation ${generation} is not a whole number from 0 to ${GENERATION_MAX}`);
@@ -75,7 +82,6 @@ export class Event {
     this.bodyHash = hash && hex(hash);
     this.generation = generation;
     this.replayed = options.replayed ?? false;
-    const verified = (options as { [VERIFIED]?: NativeEvent })[VERIFIED];
     this.receivedAt = date(verified?.receivedAt);
     this.signedAt = date(verified?.signedAt);
     this.secretIndex = verified?.secretIndex;
@@ -123,8 +129,6 @@ export class Event {
     } as EventOptions);
   }
 }
-
-const VERIFIED = Symbol("verified");
 
 /** A verified event of the native module. */
 export function verifiedEvent(event: NativeEvent & { binding?: Binding }): Event {

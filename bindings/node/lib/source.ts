@@ -1,7 +1,6 @@
 /** A source: whose deliveries are accepted, how they are verified, and how they are answered. */
 
 import type {
-  Delivery as NativeDelivery,
   Headers,
   KeyRequest,
   Keys,
@@ -15,7 +14,7 @@ import { SetupError } from "./errors.js";
 import { type Event, verifiedEvent } from "./event.js";
 import { KeyRing } from "./key_ring.js";
 import { calling } from "./native.js";
-import { Sample, type SampleOptions } from "./sample.js";
+import { Sample, type SampleOptions, type Sign } from "./sample.js";
 
 export type { Headers, Refusal, Reply };
 
@@ -122,17 +121,8 @@ export class Source {
 
   /** A delivery as the provider would send and sign it, for tests. */
   sample(eventType?: string, options: SampleOptions = {}): Sample {
-    const sign = (eventId: string | undefined, now: number | undefined): NativeDelivery => {
-      const body = typeof options.body === "string" ? Buffer.from(options.body) : options.body;
-      return calling(() =>
-        this.#native.sample({
-          ...(eventType === undefined ? {} : { eventType }),
-          ...(eventId === undefined ? {} : { eventId }),
-          ...(body === undefined ? {} : { body }),
-          ...(now === undefined ? {} : { now }),
-        }),
-      );
-    };
+    const type = eventType === undefined ? {} : { eventType };
+    const sign: Sign = (given) => calling(() => this.#native.sample({ ...type, ...given }));
     return new Sample(sign, options);
   }
 

@@ -27,7 +27,7 @@ impl Source {
             keys: input::keys(settings.keys.unwrap_or_default()),
             source: SourceSettings {
                 public_url: settings.public_url,
-                body_limit: settings.body_limit.map(|bytes| bytes as usize),
+                body_limit: input::body_limit(settings.body_limit)?,
                 signing_secret: settings.signing_secret,
             },
         };
@@ -44,7 +44,7 @@ impl Source {
         let settings = settings.unwrap_or_default();
         let settings = SourceSettings {
             public_url: settings.public_url,
-            body_limit: settings.body_limit.map(|bytes| bytes as usize),
+            body_limit: input::body_limit(settings.body_limit)?,
             signing_secret: settings.signing_secret,
         };
         made(shared::Source::custom(&name, &scheme, &secrets, settings))
@@ -54,7 +54,7 @@ impl Source {
     pub fn hapax(secrets: Vec<String>, settings: Option<HapaxSettings>) -> Result<Self, ErrorCode> {
         let settings = settings.unwrap_or_default();
         let name = settings.source_name.as_deref().unwrap_or("hapax");
-        let body_limit = settings.body_limit.map(|bytes| bytes as usize);
+        let body_limit = input::body_limit(settings.body_limit)?;
         made(shared::Source::hapax(&secrets, name, body_limit))
     }
 

@@ -281,7 +281,7 @@ pub struct ProviderSettings {
     pub options: Option<HashMap<String, OptionInput>>,
     pub source_name: Option<String>,
     pub public_url: Option<String>,
-    pub body_limit: Option<u32>,
+    pub body_limit: Option<f64>,
     pub keys: Option<Keys>,
     pub signing_secret: Option<String>,
 }
@@ -290,7 +290,7 @@ pub struct ProviderSettings {
 #[derive(Default)]
 pub struct CustomSettings {
     pub public_url: Option<String>,
-    pub body_limit: Option<u32>,
+    pub body_limit: Option<f64>,
     pub signing_secret: Option<String>,
 }
 
@@ -298,7 +298,7 @@ pub struct CustomSettings {
 #[derive(Default)]
 pub struct HapaxSettings {
     pub source_name: Option<String>,
-    pub body_limit: Option<u32>,
+    pub body_limit: Option<f64>,
 }
 
 #[napi(object, object_to_js = false)]

@@ -36,12 +36,12 @@ test.each([
 ])("examples/handlers/express/%s, in a process of its own", async (file, expected) => {
   const { url, effects, crash } = await started(file);
   const sample = stripe.sample("charge.succeeded", {
-    body: JSON.stringify({ id: "evt_1", object: "event", type: "charge.succeeded", data: { object: { id: "ch_1", amount: 2000 } } }),
+    body: JSON.stringify({ id: "evt_{{fresh}}", object: "event", type: "charge.succeeded", data: { object: { id: "ch_1", amount: 2000 } } }),
   });
   expect(await faults(twice(url, sample, { effects, crash }))).toEqual(expected);
 });
 
-/** A flawed handler of the Fetch API: it looks, awaits, and writes. */
+/** A flawed handler of the Fetch API: it looks, asks the bank, and writes. */
 const checkThenAct =
   ({ pool, book }: Awaited<ReturnType<typeof shop>>) =>
   async (request: Request): Promise<Response> => {
@@ -50,6 +50,7 @@ const checkThenAct =
     if (received.events === undefined) return new Response("no", { status: received.reply.status });
     for (const { eventId } of received.events) {
       const { rows } = await pool.query("select 1 from payments where event_id = $1", [eventId]);
+      await pool.query("select pg_sleep(0.02)");
       if (rows.length === 0) await book(pool, eventId);
     }
     return new Response("ok");
@@ -62,9 +63,9 @@ test("a fetch handler that checks, then acts, fails with a picture", async () =>
   expect(error?.report.skipped).toEqual([{ plan: "crash", why: expect.stringContaining("pass `crash`") }]);
   expect(error?.message).toMatch(/^1 of 5 plans found a fault/);
   expect(error?.message).toContain(`concurrent: ${MORE}`);
-  expect(error?.message).toMatch(/Expected in all: +payments \+1\n +Changed in all: +payments \+[2-8]\n/);
-  expect(error?.message).toMatch(/8 {2}at once +evt_\S+ +200 +payments \+[2-8]/);
-  expect(error?.message).toMatch(/9 {2}afterwards +evt_\S+ +200 +\(nothing\)/);
+  expect(error?.message).toMatch(/Expected in all: +payments \+[1-3]\n +Changed in all: +payments \+([2-9]|1\d)\n/);
+  expect(error?.message).toMatch(/\d {2}at once +evt_\S+ +200 +payments \+[2-8]/);
+  expect(error?.message).toMatch(/\d {2}afterwards +evt_\S+ +200 +\(nothing\)/);
   expect(error?.message).toContain("passed: again, late, out-of-order, tampered");
 });
 
@@ -154,6 +155,18 @@ test("what cannot be checked is an error, not a pass", async () => {
   const count = { now: 0 };
   const effects = () => (count.now += 1);
   expect(await faults(twice(plain, paid(), { effects, plans: ["crash"] }))).toEqual({ crash: "no failure could be injected" });
+});
+
+test("samples: another event, the same one signed again, and a body of one's own", () => {
+  const own = (body: string) => stripe.sample("invoice.paid", { body });
+  const given = (id: string) => JSON.stringify({ id, object: "event", type: "invoice.paid" });
+  for (const sample of [paid(), own(given("evt_{{fresh}}")), own(given("evt_1"))]) {
+    const again = sample.resigned(60);
+    expect([again.eventId, again.body.equals(sample.body)]).toEqual([sample.eventId, true]);
+    expect(again.headers).not.toEqual(sample.headers);
+    const ids = new Set([sample.eventId, sample.fresh().eventId, sample.fresh().fresh().eventId, sample.fresh().resigned().eventId]);
+    expect(ids.size).toBe(4);
+  }
 });
 
 /** Starts one of the examples on a free port, with a database of its own. */

@@ -72,7 +72,7 @@ async def claim(session: Session, wanted: Sequence[Mark]) -> Claim:
     return result
 
 
-async def claim_within(session: Session, wanted: Sequence[Mark], wait_ms: int) -> Claim:
+async def claim_within(session: Session, wanted: Sequence[Mark], wait: str) -> Claim:
     """Claims with a limited wait, in a transaction of a run that has done nothing else; the limit is lifted before any
     handler runs."""
     if session.dialect == "sqlite":
@@ -80,10 +80,9 @@ async def claim_within(session: Session, wanted: Sequence[Mark], wait_ms: int) -
         return await claim(session, wanted)
     statement = session.statements.claim_within
     assert statement is not None
-    limit = f"{wait_ms}ms"
     for _ in range(_attempts()):
         for mark in wanted:
-            if await session.first(statement, (*mark[:6], limit)) is not None:
+            if await session.first(statement, (*mark[:6], wait)) is not None:
                 if mark is wanted[-1]:
                     return Claim.FIRST
                 continue

@@ -112,8 +112,10 @@ class Event:
 
     @classmethod
     def from_native(cls, native: NativeEvent) -> Event:
-        """An event that the native module has verified."""
-        return cls(
+        """An event that the native module has verified. Filled in directly: every delivery takes this path, and there is
+        nothing left to check."""
+        event = object.__new__(cls)
+        event.__dict__.update(
             source=native.source,
             id=native.event_id,
             type=native.event_type,
@@ -128,3 +130,4 @@ class Event:
             via_hapax=native.via_hapax,
             binding=native.binding,
         )
+        return event

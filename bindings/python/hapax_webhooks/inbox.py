@@ -15,7 +15,7 @@ from hapax_webhooks.claiming import Claim, claim, claim_within, marks
 from hapax_webhooks.drivers.contract import Unit, finish
 from hapax_webhooks.errors import DatabaseError, SetupError, WrongTransaction, from_native
 from hapax_webhooks.event import Event
-from hapax_webhooks.outbox import Origin, handling
+from hapax_webhooks.outbox import Origin, handled
 
 if TYPE_CHECKING:
     from hapax_webhooks._native import Word
@@ -55,11 +55,11 @@ class Inbox:
     SQLite the connection's busy timeout applies instead. `on_handled` is called after each run, for metrics.
     """
 
-    __slots__ = ("_on_handled", "_retention_seconds", "_wait_ms", "consumer")
+    __slots__ = ("_on_handled", "_retention_seconds", "_wait", "consumer")
 
     consumer: str
     _retention_seconds: int
-    _wait_ms: int
+    _wait: str
     _on_handled: Callable[[Handled], None] | None
 
     def __init__(
@@ -84,7 +84,7 @@ class Inbox:
         put(self, "consumer", consumer)
         put(self, "_retention_seconds", min(retention_seconds, _RETENTION_SECONDS_MAX))
         # Zero would mean no limit.
-        put(self, "_wait_ms", min(max(wait_ms, 1), _WAIT_MS_MAX))
+        put(self, "_wait", f"{min(max(wait_ms, 1), _WAIT_MS_MAX)}ms")
         put(self, "_on_handled", on_handled)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -155,7 +155,7 @@ class Inbox:
         wanted = marks(event, self.consumer, self._retention_seconds)
         try:
             await unit.begin()
-            result = await claim_within(unit.session, wanted, self._wait_ms)
+            result = await claim_within(unit.session, wanted, self._wait)
         except DatabaseError as error:
             if error.trouble == "busy":
                 raise _Busy from error
@@ -168,10 +168,13 @@ class Inbox:
             await unit.roll_back()
             return _CONFLICT
         await unit.under_savepoint()
-        with handling(unit.session.connection, Origin(event, self.consumer)):
+        token = handled.set(Origin(event, self.consumer, unit.session.connection))
+        try:
             value = work(unit.tx)
             if isawaitable(value):
                 value = await _awaited(unit, value)
+        finally:
+            handled.reset(token)
         await unit.complete()
         return Outcome("processed", value)
 

@@ -8,8 +8,7 @@ row's `Idempotency-Key`, and retries as often as necessary.
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -76,8 +75,8 @@ class Origin:
 
     event: Event
     consumer: str
+    connection: Any
     staged: int = 0
-    connection: Any = None
 
     def next_key(self) -> str:
         """The key of the next call. A run after a rollback stages the same calls with the same keys."""
@@ -86,18 +85,8 @@ class Origin:
         return _native.call_key(event.source, event.id, event.generation, self.consumer, number)
 
 
-_run: ContextVar[Origin | None] = ContextVar("hapax_run", default=None)
-
-
-@contextmanager
-def handling(connection: Any, origin: Origin) -> Iterator[None]:
-    """While a handler runs: the calls that it stages on this connection belong to its event."""
-    origin.connection = connection
-    token = _run.set(origin)
-    try:
-        yield
-    finally:
-        _run.reset(token)
+handled: ContextVar[Origin | None] = ContextVar("hapax_handled", default=None)
+"""Set while a handler runs: the calls that it stages on this connection belong to its event."""
 
 
 @overload
@@ -111,7 +100,7 @@ def stage(tx: object, call: Call) -> Coroutine[Any, Any, None] | None:
     the run; in a transaction of your own it is random. In both cases the key is stored in the row and stays the same for
     every attempt."""
     session = drivers.session(tx)
-    origin = _run.get()
+    origin = handled.get()
     if origin is not None and origin.connection is not session.connection:
         origin = None
     key = call.key

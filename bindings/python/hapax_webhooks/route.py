@@ -9,6 +9,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from hapax_webhooks import drivers
+from hapax_webhooks.drivers.contract import Unit
 from hapax_webhooks.errors import DatabaseError, MissingTable, SetupError, WrongTransaction
 from hapax_webhooks.event import Event
 from hapax_webhooks.inbox import Inbox
@@ -22,6 +23,16 @@ log = logging.getLogger("hapax_webhooks")
 
 _MISTAKES = (WrongTransaction, MissingTable, SetupError)
 """Of the application's configuration: the framework shows them to the developer, and answers 500."""
+
+
+_SYNCHRONOUS = (
+    "the handler is `async def`, but the database of `session` is synchronous: other requests would run inside its "
+    "transaction while it waits; make the handler a plain `def`, or use an asynchronous driver"
+)
+_ASYNCHRONOUS = (
+    "the database of `session` is asynchronous, but the handler is not; make the handler `async def`, or, where the "
+    "framework has no event loop, use a synchronous driver"
+)
 
 
 class Framework(ABC):
@@ -64,13 +75,18 @@ class Route:
             log.warning("refused a delivery of %s: %s: %s; %s", self.source.name, error.code, error.message, error.hint)
         return self.framework.respond(received.reply)
 
-    async def handle(self, events: Sequence[Event], db: Any, handler: Callable[[Event, Any], Any]) -> Any:
+    async def handle(
+        self, events: Sequence[Event], db: Any, handler: Callable[[Event, Any], Any], *, is_async: bool = False
+    ) -> Any:
         """Handles the events one after another, each in its own transaction, until the first failure. Every commit has
-        happened when this returns. Never suspends on a synchronous driver."""
-        is_batch = any(event.batch_index is not None for event in events)
+        happened when this returns. Never suspends if the handler is not asynchronous."""
+        is_batch = len(events) != 1 or events[0].batch_index is not None
         ended: list[tuple[Word, str]] = []
         for event in events:
-            word, own = await self._one(event, db, handler)
+            unit = None if self.inbox is None else drivers.unit(db)
+            if unit is not None and unit.is_async != is_async:
+                raise WrongTransaction(_SYNCHRONOUS if is_async else _ASYNCHRONOUS)
+            word, own = await self._one(event, unit, handler)
             if word is None:
                 return own
             if own is not None and not is_batch:
@@ -78,7 +94,9 @@ class Route:
             ended.append((word, event.id))
         return self.framework.respond(self.source.answer(ended))
 
-    async def _one(self, event: Event, db: Any, handler: Callable[[Event, Any], Any]) -> tuple[Word | None, Any]:
+    async def _one(
+        self, event: Event, unit: Unit | None, handler: Callable[[Event, Any], Any]
+    ) -> tuple[Word | None, Any]:
         """Handles one event. Returns its outcome and the handler's own response, if there is one; no outcome if the
         event must be delivered again."""
         framework, own = self.framework, None
@@ -96,12 +114,12 @@ class Route:
             own = self._own(await value)
 
         try:
-            if self.inbox is None:
+            if self.inbox is None or unit is None:
                 value = work(None)
                 if isawaitable(value):
                     await value
                 return "processed", own
-            outcome = await self.inbox.running(drivers.unit(db), event, work)
+            outcome = await self.inbox.running(unit, event, work)
         except _Declined as declined:
             return None, declined.response
         except self.raised:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from hapax_webhooks import _native
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 FRESH = b"{{fresh}}"
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(NamedTuple):
     """What a request is: `events`; or a handshake, with only a `reply`; or a refusal, with a `reply` and an `error`."""
 
     events: tuple[Event, ...] | None

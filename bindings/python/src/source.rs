@@ -27,7 +27,7 @@ impl Source {
         options: Option<BTreeMap<String, OptionInput>>,
         source_name: Option<String>,
         public_url: Option<String>,
-        body_limit: Option<usize>,
+        body_limit: Option<f64>,
         keys: Option<Keys>,
         signing_secret: Option<String>,
     ) -> PyResult<Self> {
@@ -37,7 +37,7 @@ impl Source {
             keys: input::keys(keys.unwrap_or_default()),
             source: SourceSettings {
                 public_url,
-                body_limit,
+                body_limit: limit(py, body_limit)?,
                 signing_secret,
             },
         };
@@ -52,12 +52,12 @@ impl Source {
         scheme: &str,
         secrets: Vec<String>,
         public_url: Option<String>,
-        body_limit: Option<usize>,
+        body_limit: Option<f64>,
         signing_secret: Option<String>,
     ) -> PyResult<Self> {
         let settings = SourceSettings {
             public_url,
-            body_limit,
+            body_limit: limit(py, body_limit)?,
             signing_secret,
         };
         made(py, shared::Source::custom(name, scheme, &secrets, settings))
@@ -69,8 +69,9 @@ impl Source {
         py: Python<'_>,
         secrets: Vec<String>,
         source_name: &str,
-        body_limit: Option<usize>,
+        body_limit: Option<f64>,
     ) -> PyResult<Self> {
+        let body_limit = limit(py, body_limit)?;
         made(py, shared::Source::hapax(&secrets, source_name, body_limit))
     }
 
@@ -172,4 +173,9 @@ impl Source {
 
 fn made(py: Python<'_>, source: Result<shared::Source, shared::Error>) -> PyResult<Source> {
     source.map(Source).map_err(|error| raised(py, error))
+}
+
+fn limit(py: Python<'_>, bytes: Option<f64>) -> PyResult<Option<usize>> {
+    let limit = |bytes| shared::body_limit(bytes).map_err(|error| raised(py, error));
+    bytes.map(limit).transpose()
 }

@@ -23,6 +23,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 import hapax_webhooks as hapax
+from hapax_webhooks.testing import PLANS, Fault, twice
 
 BILLING = hapax.Inbox("billing", wait=timedelta(milliseconds=50))
 PATH = "/webhooks/stripe"
@@ -393,3 +394,84 @@ def test_behind_hapax_the_claim_is_on_the_idempotency_key(tmp_path: Path) -> Non
     assert via is not None and (via.source, via.event_id, via.attempt) == ("stripe", "evt_1", 2)
     assert via.idempotency_key == sample.event_id
     assert shop.effects() == {"payments": 1, "balance": 2000}
+
+
+def test_an_asynchronous_route_passes_every_plan(postgres: Postgres) -> None:
+    account(postgres)
+    report = twice(asyncpg_app(postgres, add), delivery(), effects=lambda: balance(postgres)).report
+    assert report.plans == tuple((plan, None) for plan in PLANS)
+
+
+def test_an_asynchronous_route_that_checks_first_fails(postgres: Postgres) -> None:
+    account(postgres)
+    postgres.rows("create table processed (event_id text)")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with asyncpg.create_pool(postgres.url, min_size=1, max_size=8) as pool:
+            app.state.pool = pool
+            yield
+
+    app = FastAPI(lifespan=lifespan)
+
+    @app.post(PATH)
+    @hapax.fastapi.webhook(STRIPE)
+    async def paid(event: hapax.Event) -> None:
+        async with app.state.pool.acquire() as connection, connection.transaction():
+            if not await connection.fetchval("select count(*) from processed where event_id = $1", event.id):
+                await connection.execute("insert into processed values ($1)", event.id)
+                await add(event, connection)
+
+    with pytest.raises(Fault, match="concurrent: the event took effect more than once"):
+        twice(app, delivery(), effects=lambda: balance(postgres))
+
+
+def test_a_body_that_does_not_arrive_in_time_is_answered(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hapax.fastapi, "_body_seconds_max", lambda: 0.01)
+    account(postgres)
+    app, sent = asyncpg_app(postgres, add), []
+
+    async def never() -> dict[str, Any]:
+        return await asyncio.get_running_loop().create_future()
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def run() -> None:
+        scope = {"type": "http", "method": "POST", "path": PATH, "query_string": b"", "headers": [], "app": app}
+        for _ in range(2):
+            await app(dict(scope), never, send)
+            task = asyncio.current_task()
+            assert task is not None
+            assert not getattr(task, "cancelling", lambda: 0)()
+
+    asyncio.run(run())
+    assert [message["status"] for message in sent if message["type"] == "http.response.start"] == [408, 408]
+
+
+def test_dependencies_are_called_as_fastapi_would_and_can_be_overridden(tmp_path: Path) -> None:
+    shop, other = Shop(tmp_path / "shop.db"), Shop(tmp_path / "other.db")
+
+    async def plain() -> sqlite3.Connection:
+        return shop.connect()
+
+    async def with_request(request: Request) -> sqlite3.Connection:
+        assert request.url.path == PATH
+        return shop.connect()
+
+    async def with_parameter(tenant: str = "none") -> sqlite3.Connection:
+        assert tenant == "none"
+        return shop.connect()
+
+    def paid(event: hapax.Event, connection: sqlite3.Connection) -> None:
+        book(connection, event.id, 2000)
+
+    for number_, session in enumerate((plain, with_request, with_parameter, shop.session), start=1):
+        app = FastAPI()
+        app.post(PATH)(hapax.fastapi.webhook(STRIPE, BILLING, session=session)(paid))
+        event = delivery().fresh()
+        assert words(asyncio.run(deliver(app, PATH, event, event))) == ONCE
+        assert shop.effects()["payments"] == number_
+        app.dependency_overrides[session] = other.session
+        assert words(asyncio.run(deliver(app, PATH, event, event))) == ONCE
+        assert (shop.effects()["payments"], other.effects()["payments"]) == (number_, number_)

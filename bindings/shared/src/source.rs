@@ -212,6 +212,18 @@ impl RequestHead {
     }
 }
 
+/// A body limit as a language has it.
+pub fn body_limit(bytes: f64) -> Result<usize, Error> {
+    // Above 2^53 a number of JavaScript is no longer exact.
+    let is_limit = bytes.fract() == 0.0 && (1.0..=9_007_199_254_740_992.0).contains(&bytes);
+    if is_limit {
+        return Ok(bytes as usize);
+    }
+    Err(Error::invalid(format!(
+        "the body limit {bytes} is not a whole number of bytes above 0; leave it out for the default"
+    )))
+}
+
 struct AllKeys(KeyMap);
 
 impl Keys for AllKeys {

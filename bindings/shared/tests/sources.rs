@@ -1,7 +1,7 @@
 //! Sources: what is wrong with one is said when it is made, and never shows a secret.
 
 use hapax_bindings::{
-    Error, ErrorCode, ProviderSettings, RequestHead, SampleSettings, Source, SourceSettings,
+    Error, ErrorCode, ProviderSettings, RequestHead, SampleSettings, Source, SourceSettings, body_limit,
 };
 use hapax_verify::OptionValue;
 
@@ -109,4 +109,12 @@ fn only_an_outcome_can_be_answered() {
     );
     assert_eq!(source.answer_failed().status, 500);
     assert_eq!(source.answer_unavailable().status, 503);
+}
+
+#[test]
+fn a_body_limit_is_a_whole_number_above_zero() {
+    assert_eq!(body_limit(1024.0), Ok(1024));
+    for wrong in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY, 1e300] {
+        assert_eq!(body_limit(wrong).unwrap_err().code, ErrorCode::Invalid, "{wrong}");
+    }
 }

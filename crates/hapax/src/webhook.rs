@@ -12,6 +12,8 @@
 mod axum;
 #[cfg(feature = "axum")]
 mod extract;
+#[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
+mod handled;
 mod head;
 mod insisted;
 #[cfg(all(feature = "axum", feature = "sqlx-postgres"))]

@@ -35,8 +35,11 @@ export function database(sql: object): Database {
   return {
     dialect: "postgres",
     batch: (statements) => session(sql).batch(statements),
-    transact: transactor("postgres", (callback) =>
-      (sql as AnyObject).begin("isolation level read committed", (scoped: object) => leaving(callback(session(scoped)))),
+    transact: transactor(
+      "postgres",
+      (callback) =>
+        (sql as AnyObject).begin("isolation level read committed", (scoped: object) => leaving(callback(session(scoped)))),
+      turn,
     ),
   };
 }
@@ -52,4 +55,9 @@ export async function leaving(callback: Promise<void>): Promise<void> {
     if (isClosing(error)) await new Promise<never>(() => {});
     throw error;
   }
+}
+
+/** Lets `begin` learn that the connection is closed, so that nothing is sent on it. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -72,24 +72,24 @@ export function recognizeDatabase(db: unknown): AnyDatabase {
 
 function drizzleDatabase(db: AnyObject): Database {
   if (drizzle.isTransaction(db)) throw alreadyOpen();
-  return {
-    ...drizzleInner(drizzle.unwrap(db)),
-    transact: transactor("postgres", async (callback) => {
-      let link: pg.Link | undefined;
-      const body = (tx: AnyObject): Promise<void> => {
-        const client = drizzle.unwrap(tx);
-        // Drizzle does not listen for a connection that breaks, which would end the process.
-        if (pg.isClient(client)) link = pg.watch(client);
-        const done = callback({ ...sessionOf(client), handle: tx });
-        return postgresJs.isScoped(client) ? postgresJs.leaving(done) : done;
-      };
-      try {
-        await db.transaction(body, { isolationLevel: "read committed" });
-      } finally {
-        link?.end();
-      }
-    }),
+  const client = drizzle.unwrap(db);
+  const isPostgresJs = postgresJs.isRoot(client);
+  const begin = async (callback: (session: Session) => Promise<void>): Promise<void> => {
+    let link: pg.Link | undefined;
+    const body = (tx: AnyObject): Promise<void> => {
+      const connection = drizzle.unwrap(tx);
+      // Drizzle does not listen for a connection that breaks, which would end the process.
+      if (pg.isClient(connection)) link = pg.watch(connection);
+      const done = callback({ ...sessionOf(connection), handle: tx });
+      return isPostgresJs ? postgresJs.leaving(done) : done;
+    };
+    try {
+      await db.transaction(body, { isolationLevel: "read committed" });
+    } finally {
+      link?.end();
+    }
   };
+  return { ...drizzleInner(client), transact: transactor("postgres", begin, isPostgresJs ? postgresJs.turn : undefined) };
 }
 
 function drizzleInner(client: AnyObject): Database {

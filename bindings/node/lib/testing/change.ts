@@ -26,12 +26,17 @@ export function snapshot(effects: unknown, eventIds: readonly string[]): Snapsho
   };
   const visitRows = (name: string, rows: readonly unknown[]): void => {
     const [only] = rows;
-    // One row of a query with counts and sums.
-    if (name === "" && rows.length === 1 && typeof only === "object" && only !== null) visit("", only);
+    if (name === "" && rows.length === 1 && isAggregate(only)) visit("", only);
     else for (const row of rows) add(`${name === "" ? "" : `${name} `}${text(row)}`, 1);
   };
   visit("", effects);
   return counts;
+}
+
+/** The one row of a query for counts and sums. */
+function isAggregate(row: unknown): boolean {
+  const values = typeof row === "object" && row !== null ? Object.values(row) : [];
+  return values.length > 0 && values.every((value) => value === null || numberOf(value) !== undefined);
 }
 
 /** Databases return large counts and sums as text. */

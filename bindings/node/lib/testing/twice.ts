@@ -84,9 +84,6 @@ async function measured(trial: () => Trial, sample: Sample): Promise<{ change: C
   const changes: Change[] = [];
   for (const label of ["warm-up", "baseline", "baseline"]) {
     const fresh = sample.fresh();
-    if (fresh.eventId === sample.eventId) {
-      throw new SetupError("every sample has the same event id; leave `eventId` out, and any id in the body's place for it");
-    }
     const step = await trial().deliver(label, fresh, fresh.eventId, crash);
     if (!isSuccess(step)) {
       throw new SetupError(

@@ -59,7 +59,8 @@ export const drivers = {
         db: sql,
         execute: (tx, text) => tx.unsafe(text),
         transaction: (body) => sql.begin(body),
-        close: () => sql.end(),
+        // Without a limit, postgres.js waits for ever for a connection that was lost in a transaction.
+        close: () => sql.end({ timeout: 1 }),
       };
     },
   },
@@ -94,7 +95,7 @@ export const drivers = {
         db,
         execute: (tx, text) => tx.execute(sql.raw(text)),
         transaction: (body) => db.transaction(body),
-        close: () => client.end(),
+        close: () => client.end({ timeout: 1 }),
       };
     },
   },

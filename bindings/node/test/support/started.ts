@@ -1,4 +1,4 @@
-/** A delivery that was started: on a thread of its own if its driver blocks, else on this one. */
+/** A delivery that was started: on a thread of its own if its driver blocks and others are under way, else on this one. */
 
 import { Worker } from "node:worker_threads";
 
@@ -12,7 +12,8 @@ export interface Started {
 }
 
 export function start(delivery: Parameters<typeof deliver>[0], dialect: "postgres" | "sqlite"): Started {
-  return dialect === "sqlite" ? onThread(delivery) : here(delivery);
+  const isOneOfSeveral = delivery.step.as !== undefined || delivery.step.at_once !== undefined;
+  return dialect === "sqlite" && isOneOfSeveral ? onThread(delivery) : here(delivery);
 }
 
 function here(delivery: Parameters<typeof deliver>[0]): Started {

@@ -14,7 +14,8 @@ use sqlx::PgPool;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::axum::{accepted, receive};
+use super::axum::receive;
+use super::handled::accepted;
 use super::tx::{Slot, Work};
 use super::{Source, Webhook};
 use crate::answer::Answer;
