@@ -1,14 +1,6 @@
 /** Which package holds the native module and the binary for this machine. */
 
-const TARGETS = [
-  "darwin-arm64",
-  "darwin-x64",
-  "linux-arm64-gnu",
-  "linux-arm64-musl",
-  "linux-x64-gnu",
-  "linux-x64-musl",
-  "win32-x64-msvc",
-] as const;
+const TARGETS = ["darwin-arm64", "linux-arm64-gnu", "linux-x64-gnu"] as const;
 
 /** The platforms that have a package. */
 export function platforms(): readonly string[] {

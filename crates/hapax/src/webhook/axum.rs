@@ -57,11 +57,11 @@ impl IntoResponse for Refused {
     }
 }
 
-fn status(answer: &Answer) -> StatusCode {
+pub(super) fn status(answer: &Answer) -> StatusCode {
     StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn put_headers(headers: &mut HeaderMap, answer: &Answer) {
+pub(super) fn put_headers(headers: &mut HeaderMap, answer: &Answer) {
     for (name, value) in &answer.headers {
         // Our own and the catalogue's are valid; anything else would not be a header.
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {

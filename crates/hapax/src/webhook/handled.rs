@@ -1,34 +1,37 @@
-//! A handler's own response, in the form that the provider requires.
+//! The response of a handler, in the form that the provider requires.
 
 use axum_core::body::Body;
-use axum_core::response::{IntoResponse as _, Response};
+use axum_core::response::Response;
 use hapax_verify::{AnswerBody, AnswerRule};
 use http::header::CONTENT_TYPE;
 
+use super::axum::{put_headers, status};
 use super::insisted;
 use crate::answer::Answer;
 
-/// Keeps what the provider does not insist on, such as further headers and a streamed body. A failure is not changed.
-pub(super) fn accepted(response: Response, rule: &AnswerRule) -> Response {
-    let (mut head, body) = response.into_parts();
-    let answer = Answer {
-        status: head.status.as_u16(),
-        headers: Vec::new(),
-        body: Vec::new(),
-    };
-    let (required, new_body) = insisted::accepted(answer, rule).into_response().into_parts();
-    let keeps_body = !head.status.is_success() || rule.body == AnswerBody::Json;
-    head.status = required.status;
-    if keeps_body {
-        return Response::from_parts(head, body);
+/// The response of a handler, in the form that the provider requires.
+pub(super) fn accepted(mut response: Response, rule: &AnswerRule) -> Response {
+    let answer = insisted::accepted(
+        Answer {
+            status: response.status().as_u16(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        },
+        rule,
+    );
+    let keeps_body = !response.status().is_success() || rule.body == AnswerBody::Json;
+    *response.status_mut() = status(&answer);
+    if !keeps_body {
+        response.headers_mut().remove(CONTENT_TYPE);
+        put_headers(response.headers_mut(), &answer);
+        *response.body_mut() = Body::from(answer.body);
     }
-    head.headers.remove(CONTENT_TYPE);
-    head.headers.extend(required.headers);
-    Response::from_parts(head, new_body)
+    response
 }
 
 #[cfg(test)]
 mod tests {
+    use axum_core::response::IntoResponse as _;
     use http::StatusCode;
     use http_body_util::BodyExt as _;
 
@@ -58,7 +61,6 @@ mod tests {
         );
     }
 
-    #[expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
     async fn text(response: Response) -> String {
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         String::from_utf8(bytes.to_vec()).unwrap()

@@ -159,7 +159,7 @@ fn an_event_in_flight_makes_a_whole_batch_come_again() {
         assert_eq!((answer.status, header(&answer, "retry-after")), (503, Some("1")));
         assert!(text(&answer).contains("in_flight"));
     }
-    assert!(text(&source.answer(&[done.clone()])).contains("\"accepted\""));
+    assert!(text(&source.answer(std::slice::from_ref(&done))).contains("\"accepted\""));
     assert!(text(&source.answer(&[done.clone(), done])).contains("\"accepted\":2"));
     assert!(text(&source.answer::<()>(&[])).contains("empty"));
 }

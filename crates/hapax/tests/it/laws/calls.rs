@@ -49,7 +49,7 @@ fn a_call_that_cannot_be_made_is_refused_where_it_is_staged() {
         match (staged, &case.problem) {
             (Ok(()), None) => {}
             (Err(error), Some(problem)) => {
-                assert!(error.contains(&laws.problems[problem]), "{case:?}: {error}")
+                assert!(error.contains(&laws.problems[problem]), "{case:?}: {error}");
             }
             (staged, _) => panic!("{case:?}: {staged:?}"),
         }

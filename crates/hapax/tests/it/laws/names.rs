@@ -45,7 +45,7 @@ fn a_name_that_could_not_tell_events_apart_is_refused() {
         match (made, expected) {
             (Ok(()), None) => {}
             (Err(error), Some(words)) => {
-                assert!(error.to_string().starts_with(&words), "{error}, not {words}")
+                assert!(error.to_string().starts_with(&words), "{error}, not {words}");
             }
             (made, _) => panic!("{name}, {case:?}: {made:?}"),
         }

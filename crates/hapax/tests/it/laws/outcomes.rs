@@ -123,14 +123,14 @@ async fn take<S: Subject>(subject: &S, laws: &Laws, step: &Step, begun: &mut Beg
 }
 
 async fn deliver<S: Subject>(subject: &S, laws: &Laws, step: &Deliver, begun: &mut Begun, place: &str) {
-    let begin = || {
+    let start = || {
         let (delivery, held) = laws.delivery(step);
         let subject = subject.clone();
         (tokio::spawn(async move { subject.run(delivery).await }), held)
     };
     match (&step.name, &step.expect) {
         (Some(name), None) => {
-            let (run, held) = begin();
+            let (run, held) = start();
             let word = match held {
                 Some(held) => {
                     held.begun.await.unwrap();
@@ -141,11 +141,11 @@ async fn deliver<S: Subject>(subject: &S, laws: &Laws, step: &Deliver, begun: &m
             begun.insert(name.clone(), (run, word));
         }
         (None, Some(Expected::One(outcome))) => {
-            let run = begin().0.await.unwrap();
+            let run = start().0.await.unwrap();
             assert_eq!(word(&run), expected(outcome), "{place}: {run:?}");
         }
         (None, Some(Expected::Counts(counts))) => {
-            let runs = (0..step.at_once.unwrap()).map(|_| begin().0);
+            let runs = (0..step.at_once.unwrap()).map(|_| start().0);
             let mut found = BTreeMap::new();
             for run in join_all(runs).await {
                 *found.entry(word(&run.unwrap()).to_owned()).or_default() += 1;

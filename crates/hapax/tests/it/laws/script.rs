@@ -55,7 +55,8 @@ pub(super) enum Step {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Deliver {
-    deliver: Event,
+    #[serde(rename = "deliver")]
+    event: Event,
     #[serde(default = "billing")]
     consumer: String,
     #[serde(default = "add")]
@@ -175,7 +176,7 @@ impl Laws {
             Line::Fail(words) => Action::Fail(words),
         };
         let actions = self.handlers[&step.handler].iter().map(&mut action).collect();
-        let event = step.deliver.event();
+        let event = step.event.event();
         let delivery = Delivery {
             inbox,
             event,
@@ -235,6 +236,7 @@ const fn patience_ms() -> u64 {
     30_000
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the default of an Option")]
 fn empty_object() -> Option<String> {
     Some("{}".to_owned())
 }
