@@ -323,6 +323,8 @@ pub struct Rescued {
     pub event: EventId,
     /// The delivery's destination.
     pub destination: DestinationId,
+    /// The number of the attempt that was lost. The next one has the same number: a loss is not an attempt.
+    pub attempt: u32,
     /// How often its lease has been lost so far.
     pub lost: u32,
 }

@@ -96,6 +96,7 @@ pub(crate) async fn take_back(
         rescued.push(Rescued {
             event: EventId::from_bytes(row.id.into_bytes()),
             destination: row.destination.as_str().into(),
+            attempt: row.attempts + 1,
             lost: row.lost,
         });
         if row.lost >= LOST_MAX {

@@ -51,6 +51,7 @@ async fn settle(link: &Arc<Link>, answer: Value) -> Result<Rescued, Failure> {
     let rescued = Rescued {
         event: EventId::from_bytes(sixteen(&reply::bytes(next()?)?)?),
         destination: destination(&reply::bytes(next()?)?)?,
+        attempt: reply::number(next()?)? as u32,
         lost: reply::number(next()?)? as u32,
     };
     if let (Some(kind), Some(lane), Some(ticket)) = (parts.next(), parts.next(), parts.next()) {

@@ -71,6 +71,7 @@ fn take_back(desk: &mut Desk<'_>, rows: Vec<WorkRow>) -> Result<Vec<Rescued>, Fa
         rescued.push(Rescued {
             event,
             destination: named.destination.clone(),
+            attempt: row.attempts + 1,
             lost: row.lost,
         });
     }

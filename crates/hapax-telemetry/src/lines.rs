@@ -205,27 +205,20 @@ fn said(attempt: &hapax_core::Attempt) -> &str {
     }
 }
 
-/// The lost attempt is the one after those already counted.
 fn taken_back(rescued: &Rescued, record: Option<&EventRecord>) {
-    let Some(EventRecord {
-        event, deliveries, ..
-    }) = record
-    else {
+    let Some(EventRecord { event, .. }) = record else {
         warn!(
-            event.id = %rescued.event, delivery = %rescued.destination, lost = rescued.lost,
+            event.id = %rescued.event, delivery = %rescued.destination, attempt = rescued.attempt, lost = rescued.lost,
             "delivery reclaimed: its worker is gone"
         );
         return;
     };
-    let delivery = deliveries
-        .iter()
-        .find(|delivery| delivery.destination == rescued.destination);
     warn!(
         event.id = %rescued.event,
         event.sender_id = event.identity.event_id,
         source = %event.source,
         delivery = %rescued.destination,
-        attempt = delivery.map(|delivery| delivery.attempts + 1),
+        attempt = rescued.attempt,
         trace_id = %trace_of(&event.headers, event.id),
         lost = rescued.lost,
         "delivery reclaimed: its worker is gone"

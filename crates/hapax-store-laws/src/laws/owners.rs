@@ -51,6 +51,7 @@ pub async fn what_a_dead_owner_holds_is_taken_back_before_its_leases_end(bench: 
     let expected = Rescued {
         event: id,
         destination: "billing".into(),
+        attempt: 1,
         lost: 1,
     };
     assert_eq!(rescued, [expected]);

@@ -16,6 +16,7 @@ pub async fn an_expired_lease_is_a_loss_and_not_an_attempt(bench: &mut Bench) {
     let expected = Rescued {
         event: id,
         destination: "billing".into(),
+        attempt: 2,
         lost: 1,
     };
     assert_eq!(rescued, [expected]);

@@ -137,12 +137,12 @@ impl State {
         destination: DestinationId,
     ) -> Rescued {
         let token = self.next_token();
-        let mut lost = 0;
+        let (mut attempt, mut lost) = (0, 0);
         if let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) {
             delivery.token = token;
             delivery.attempts = delivery.attempts.saturating_sub(1);
             delivery.lost += 1;
-            lost = delivery.lost;
+            (attempt, lost) = (delivery.attempts + 1, delivery.lost);
             delivery.wait_until(now);
             if lost >= LOST_MAX {
                 self.bury(now, event, &destination, ErrorClass::Lost);
@@ -151,6 +151,7 @@ impl State {
         Rescued {
             event,
             destination,
+            attempt,
             lost,
         }
     }
