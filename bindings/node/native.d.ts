@@ -56,7 +56,7 @@ export interface Limits {
  * - extend: scope, event_id, consumer, generation, retention_seconds
  * - purge: rows_max
  * - stage: consumer, scope, event_id, kind, target, headers (JSON text), body, idempotency_key or null, order_key or null
- * - swapLockTimeout: such as '1500ms'; one row: the value before, and the new one
+ * - claimWithin: those of claim, and the maximum wait, such as '1500ms'; a first claim returns 1 row, any other none
  */
 export interface Sql {
   createInbox: string
@@ -67,7 +67,7 @@ export interface Sql {
   purge: string
   stage: string
   /** Only postgres. */
-  swapLockTimeout?: string
+  claimWithin?: string
 }
 
 export function version(): string
@@ -116,7 +116,8 @@ export interface NativeEvent {
   source: string
   eventId: string
   eventType?: string
-  body: Buffer
+  /** Missing if it is the whole body of the request. */
+  body?: Buffer
   bodyHash?: Buffer
   generation: number
   replayed: boolean

@@ -2,10 +2,10 @@
 
 import { DatabaseError } from "./errors.js";
 import type { Event } from "./event.js";
-import { native } from "./native.js";
+import { limits } from "./native.js";
 import type { Claim } from "./outcome.js";
-import { type Dialect, Hex, type Value, statement } from "./statements.js";
-import type { Answer, Session, SyncDatabase } from "./drivers/driver.js";
+import { type Dialect, Hex, type Value, executeClaim, statement } from "./statements.js";
+import type { Answer, Opening, Session, SyncDatabase } from "./drivers/driver.js";
 import { PROBE, SAVEPOINT } from "./drivers/driver.js";
 
 /** The rows to write: that of the event, and before it that of its binding, for providers that do not sign the body. */
@@ -35,13 +35,16 @@ export function marks(consumer: string, retentionSeconds: number, event: Event):
   };
 }
 
+/** The limit of a wait, as `lock_timeout` has it. Zero would mean no limit. */
+function limitOf(waitMs: number): string {
+  return `${Math.min(Math.max(Math.trunc(waitMs), 1), 3_600_000)}ms`;
+}
+
 /** Remembers the session's own limit, and sets another one, both until the end of the transaction. */
 function limitWait(waitMs: number): string {
-  // Zero would mean no limit.
-  const limit = `${Math.min(Math.max(Math.trunc(waitMs), 1), 3_600_000)}ms`;
   return (
     "SELECT set_config('hapax.lock_timeout', current_setting('lock_timeout'), true), " +
-    `set_config('lock_timeout', '${limit}', true)`
+    `set_config('lock_timeout', '${limitOf(waitMs)}', true)`
   );
 }
 
@@ -52,24 +55,25 @@ function limitWait(waitMs: number): string {
 const LIFTING = " RETURNING set_config('lock_timeout', current_setting('hapax.lock_timeout'), true)";
 
 /**
- * The statements that a run begins with, in one message where the driver can: the wait is limited, the event claimed, the
- * limit lifted, and the handler's savepoint set. If the event was not claimed, nothing but a look-up follows, and the
- * savepoint does no harm.
+ * What a run begins with, in one message where the driver can: the wait is limited, the event claimed, the limit lifted,
+ * and the handler's savepoint set. If the event was not claimed, nothing but a look-up follows, and the savepoint does no
+ * harm.
  */
-export function opening(all: Marks, dialect: Dialect, waitMs: number): string[] {
-  if (dialect === "sqlite") return [];
-  if (all.binding !== undefined) return [limitWait(waitMs)];
-  return [limitWait(waitMs), insert(all.event, dialect) + LIFTING, SAVEPOINT];
+export function opening(all: Marks, dialect: Dialect, waitMs: number): Opening {
+  if (dialect === "sqlite") return { statements: () => [] };
+  if (all.binding !== undefined) return { statements: () => [limitWait(waitMs)] };
+  return {
+    statements: () => [limitWait(waitMs), insert(all.event, dialect) + LIFTING, SAVEPOINT],
+    prepared: () => [executeClaim([...values(all.event), limitOf(waitMs)]), SAVEPOINT],
+  };
 }
 
-/** Continues after `opening`. A first claim has its savepoint. */
+/** Continues after `opening`, whose second answer is that to the claim. A first claim has its savepoint. */
 export async function claimOpened(session: Session, all: Marks, opened: readonly Answer[]): Promise<Claim> {
-  const { dialect } = session;
-  if (opened[1]?.rows === 1) return "first";
-  const isInserted = opened.length === 3;
-  const claim = isInserted
-    ? await lookUpOrClaim(session, all.event, dialect === "postgres" ? LIFTING : "")
-    : await claimAll(session, all, dialect === "postgres" ? LIFTING : "");
+  const suffix = session.dialect === "postgres" ? LIFTING : "";
+  const tried = opened[1];
+  if (tried?.rows === 1) return "first";
+  const claim = tried === undefined ? await claimAll(session, all, suffix) : await lookUpOrClaim(session, all.event, suffix);
   // A savepoint of its own, after the claim: should the handler roll back to it, the claim stays.
   if (claim === "first") await session.batch([SAVEPOINT]);
   return claim;
@@ -103,7 +107,7 @@ async function lookUpOrClaim(session: Session, mark: Mark, suffix: string): Prom
       if (mark.extends) await session.batch([extension(mark, session.dialect)]);
       return against(mark, stored.value);
     }
-    if (attempt >= native().limits().claimAttemptsMax) throw vanished();
+    if (attempt >= limits().claimAttemptsMax) throw vanished();
     const [inserted] = await session.batch([insert(mark, session.dialect) + suffix]);
     if (inserted?.rows === 1) return "first";
   }
@@ -127,7 +131,11 @@ export function claimSync(database: SyncDatabase, all: Marks): Claim {
 }
 
 function insert(mark: Mark, dialect: Dialect): string {
-  return statement(dialect, "claim", [...mark.key, hash(mark), mark.retentionSeconds]);
+  return statement(dialect, "claim", values(mark));
+}
+
+function values(mark: Mark): Value[] {
+  return [...mark.key, hash(mark), mark.retentionSeconds];
 }
 
 function extension(mark: Mark, dialect: Dialect): string {

@@ -131,9 +131,9 @@ export class Event {
 }
 
 /** A verified event of the native module. */
-export function verifiedEvent(event: NativeEvent & { binding?: Binding }): Event {
+export function verifiedEvent(event: NativeEvent & { binding?: Binding }, requestBody: Uint8Array): Event {
   return new Event(event.source, event.eventId, {
-    body: event.body,
+    body: event.body ?? requestBody,
     ...(event.bodyHash === undefined ? {} : { bodyHash: event.bodyHash }),
     ...(event.eventType === undefined ? {} : { type: event.eventType }),
     generation: event.generation,

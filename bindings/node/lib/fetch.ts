@@ -2,7 +2,7 @@
 
 import { isBytes } from "./bytes.js";
 import { type Answer, type Route, type Work, failure, handle, parsedBody, printed } from "./handle.js";
-import { native } from "./native.js";
+import { limits } from "./native.js";
 import type { RawRequest, Reply, Source } from "./source.js";
 
 export type { Route, Work, WorkReply } from "./handle.js";
@@ -44,7 +44,7 @@ export async function readBody(request: Request, source: Source): Promise<Uint8A
   }
   if (Number(request.headers.get("content-length")) > source.bodyLimit) return source.tooLarge();
   if (request.body === null) return new Uint8Array(0);
-  const timeout = AbortSignal.timeout(native().limits().bodyTimeoutSeconds * 1000);
+  const timeout = AbortSignal.timeout(limits().bodyTimeoutSeconds * 1000);
   const reader = request.body.getReader();
   const expired = new Promise<"expired">((resolve) => timeout.addEventListener("abort", () => resolve("expired")));
   const chunks: Uint8Array[] = [];

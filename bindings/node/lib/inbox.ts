@@ -4,7 +4,7 @@ import * as claims from "./claim.js";
 import { crashPoint } from "./crash_point.js";
 import { Broken, DatabaseError, HapaxError, Invalid, UnknownCommit, WrongTransaction, isHapaxError } from "./errors.js";
 import { type Event, checkName } from "./event.js";
-import { native } from "./native.js";
+import { limits } from "./native.js";
 import { handling, handlingSync } from "./origin.js";
 import type { Claim, Outcome } from "./outcome.js";
 import { type Handled, Telemetry } from "./telemetry.js";
@@ -42,10 +42,10 @@ export class Inbox {
 
   constructor(consumer: string, options: InboxOptions = {}) {
     checkName("consumer", consumer);
-    const limits = native().limits();
+    const { retentionSecondsDefault, waitMsDefault } = limits();
     this.consumer = consumer;
-    this.retentionSeconds = whole("retentionSeconds", options.retentionSeconds ?? limits.retentionSecondsDefault);
-    this.waitMs = whole("waitMs", options.waitMs ?? limits.waitMsDefault);
+    this.retentionSeconds = whole("retentionSeconds", options.retentionSeconds ?? retentionSecondsDefault);
+    this.waitMs = whole("waitMs", options.waitMs ?? waitMsDefault);
     this.#telemetry = new Telemetry(options.onHandled);
     Object.freeze(this);
   }

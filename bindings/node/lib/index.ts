@@ -41,6 +41,8 @@ export {
   Source,
 } from "./source.js";
 export { createTables, createTablesSync, purge, purgeSync, tablesSql } from "./tables.js";
+/** The limits of names, calls and bodies, and the defaults. */
+export { limits } from "./native.js";
 export type { Handled } from "./telemetry.js";
 export type { TransactionOf } from "./types.js";
 export { isRetryable } from "./drivers/failure.js";
@@ -50,10 +52,6 @@ export function providers() {
   return native().providers();
 }
 
-/** The limits of names, calls and bodies, and the defaults. */
-export function limits() {
-  return native().limits();
-}
 
 /** The idempotency key that Hapax sends to a destination. */
 export function idempotencyKey(scope: string, eventId: string, generation: number, destination: string): string {

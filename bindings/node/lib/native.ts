@@ -21,6 +21,13 @@ export function native(): typeof Native {
   return loaded;
 }
 
+let known: Native.Limits | undefined;
+
+/** The limits, which do not change. */
+export function limits(): Native.Limits {
+  return (known ??= native().limits());
+}
+
 /** Calls the native module, and turns its errors into those of this package. */
 export function calling<T>(call: (module: typeof Native) => T): T {
   const module = native();

@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { isBytes } from "./bytes.js";
 import { type Answer, parsedBody } from "./handle.js";
-import { native } from "./native.js";
-import type { Headers, RawRequest, Reply, Source } from "./source.js";
+import { limits } from "./native.js";
+import type { RawRequest, Reply, Source } from "./source.js";
 
 /** A request as Express, Next Pages, Cloud Functions and plain node:http have it. */
 export type NodeRequest = IncomingMessage & { body?: unknown; rawBody?: unknown; originalUrl?: string };
@@ -45,7 +45,7 @@ function readStream(request: IncomingMessage, source: Source): Promise<Read> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    const timer = setTimeout(() => end({ reply: source.tooSlow() }), native().limits().bodyTimeoutSeconds * 1000);
+    const timer = setTimeout(() => end({ reply: source.tooSlow() }), limits().bodyTimeoutSeconds * 1000);
     const end = (read: Read): void => {
       clearTimeout(timer);
       request.off("data", onData).off("end", onEnd).off("error", onGone).off("close", onGone);
@@ -71,15 +71,10 @@ export function rawRequest(request: NodeRequest, body: Uint8Array): RawRequest {
   return {
     method: request.method ?? "POST",
     query: query < 0 ? "" : url.slice(query + 1),
-    headers: pairs(request.rawHeaders),
+    // The form that the native module reads fastest. Node refuses headers with a line break.
+    headers: request.rawHeaders.join("\n"),
     body,
   };
-}
-
-function pairs(raw: readonly string[]): Headers {
-  const headers: Array<[string, string]> = [];
-  for (let index = 0; index + 1 < raw.length; index += 2) headers.push([raw[index] as string, raw[index + 1] as string]);
-  return headers;
 }
 
 /** Writes the answer. A body that was not read to its end is cut off with the connection. */

@@ -109,7 +109,7 @@ export class Source {
 
   #receive({ method, query, headers, body }: RawRequest, now: number | undefined, keys: Keys | undefined): Received {
     const received = calling(() => this.#native.receive(method, query, headers, body, now ?? null, keys ?? null));
-    if (received.events !== undefined) return { events: received.events.map(verifiedEvent) };
+    if (received.events !== undefined) return { events: received.events.map((event) => verifiedEvent(event, body)) };
     if (received.reply === undefined) throw new SetupError("the native module returned neither events nor a reply");
     return { reply: received.reply, ...(received.error === undefined ? {} : { refusal: received.error }) };
   }

@@ -66,6 +66,26 @@ export function statement(
   return text;
 }
 
+/** The claim with a limited wait, as a statement that PostgreSQL prepares once on a connection. */
+export function prepareClaim(): string {
+  return (preparedClaim ??= named()).prepare;
+}
+
+/** The prepared claim, with its values: those of `claim`, and the limit. */
+export function executeClaim(values: readonly Value[]): string {
+  const { name } = (preparedClaim ??= named());
+  return `EXECUTE ${name}(${values.map((value) => literal("postgres", value)).join(",")})`;
+}
+
+let preparedClaim: { readonly name: string; readonly prepare: string } | undefined;
+
+/** Named after its text: another version of this package may share the connection through a pooler. */
+function named(): { readonly name: string; readonly prepare: string } {
+  const text = native().sql("postgres").claimWithin ?? "";
+  const name = `hapax_claim_${native().bodyHash(Buffer.from(text)).toString("hex").slice(0, 12)}`;
+  return { name, prepare: `PREPARE ${name} (text, text, text, integer, bytea, float8, text) AS ${text}` };
+}
+
 /** The statements that create both tables, unless they exist. */
 export function tablesSql(dialect: Dialect): string {
   return templatesOf(dialect).create;

@@ -1,7 +1,7 @@
 /** The two tables: creating them, and deleting rows that have expired. */
 
 import { WrongTransaction } from "./errors.js";
-import { native } from "./native.js";
+import { limits } from "./native.js";
 import { statement, tableStatements, tablesSql } from "./statements.js";
 import type { Database } from "./drivers/driver.js";
 import { failed } from "./drivers/failure.js";
@@ -47,7 +47,7 @@ export function purgeSync(db: object, rowsMax = 1000): number {
 }
 
 function purging(dialect: "postgres" | "sqlite", rowsMax: number): string {
-  return statement(dialect, "purge", [Math.min(rowsMax, native().limits().purgeRowsMax)]);
+  return statement(dialect, "purge", [Math.min(rowsMax, limits().purgeRowsMax)]);
 }
 
 /** A database, or a transaction of one. */

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use hapax_bindings::{self as shared, ErrorCode};
-use napi::Result;
-use napi::bindgen_prelude::Buffer;
+use napi::bindgen_prelude::BufferSlice;
+use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::input::thrown;
@@ -56,8 +56,8 @@ pub fn call_key(scope: String, event_id: String, generation: u32, consumer: Stri
 }
 
 #[napi]
-pub fn body_hash(body: &[u8]) -> Buffer {
-    shared::body_hash(body).to_vec().into()
+pub fn body_hash<'env>(env: &'env Env, body: &[u8]) -> napi::Result<BufferSlice<'env>> {
+    BufferSlice::copy_from(env, shared::body_hash(body))
 }
 
 #[napi]

@@ -1,9 +1,11 @@
 //! Arguments in the forms in which JavaScript has them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use hapax_bindings::{ErrorCode, HeaderList, KeyMap};
+use hapax_bindings::{ErrorCode, KeyMap};
 use hapax_verify::{OptionValue, Options};
+use http::HeaderMap;
 use napi::bindgen_prelude::{Either3, Uint8Array};
 use napi::{Either, Error};
 
@@ -20,18 +22,15 @@ pub(crate) fn thrown(error: hapax_bindings::Error) -> Error<ErrorCode> {
 }
 
 /// Text is Latin-1, as Node has it.
-pub(crate) fn headers(headers: Headers) -> HeaderList {
+pub(crate) fn headers(headers: &Headers) -> HeaderMap {
     let pairs = match headers {
-        Either::A(joined) => return hapax_bindings::joined_headers(&joined),
-        Either::B(pairs) => pairs,
+        Either::A(joined) => return hapax_bindings::joined_headers(joined),
+        Either::B(pairs) => pairs.iter(),
     };
-    pairs
-        .into_iter()
-        .map(|(name, value)| match value {
-            Either::A(text) => (name, hapax_bindings::latin1(&text)),
-            Either::B(bytes) => (name, bytes.to_vec()),
-        })
-        .collect()
+    hapax_bindings::headers(pairs.map(|(name, value)| match value {
+        Either::A(text) => (name, hapax_bindings::latin1(text)),
+        Either::B(bytes) => (name, Cow::Borrowed(&**bytes)),
+    }))
 }
 
 /// A limit in bytes; a negative number or a fraction is not one.
@@ -40,8 +39,9 @@ pub(crate) fn body_limit(bytes: Option<f64>) -> Result<Option<usize>, Error<Erro
     bytes.map(limit).transpose()
 }
 
-pub(crate) fn keys(keys: Keys) -> KeyMap {
+pub(crate) fn keys(keys: Option<Keys>) -> KeyMap {
     keys.into_iter()
+        .flatten()
         .map(|(id, key)| match key {
             Either::A(text) => (id, text.into_bytes()),
             Either::B(bytes) => (id, bytes.to_vec()),

@@ -1,7 +1,7 @@
 //! The class `Source`.
 
 use hapax_bindings::{self as shared, ErrorCode, RequestHead, SourceSettings};
-use napi::Result;
+use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::input::{self, Headers, Keys, thrown};
@@ -24,7 +24,7 @@ impl Source {
         let settings = shared::ProviderSettings {
             options: input::options(settings.options.unwrap_or_default()),
             source_name: settings.source_name,
-            keys: input::keys(settings.keys.unwrap_or_default()),
+            keys: input::keys(settings.keys),
             source: SourceSettings {
                 public_url: settings.public_url,
                 body_limit: input::body_limit(settings.body_limit)?,
@@ -69,22 +69,23 @@ impl Source {
     }
 
     #[napi]
-    pub fn receive(
+    pub fn receive<'env>(
         &self,
+        env: &'env Env,
         method: String,
         query: String,
         headers: Headers,
         body: &[u8],
         now: Option<i64>,
         keys: Option<Keys>,
-    ) -> Received {
+    ) -> Result<Received<'env>, ErrorCode> {
         let head = RequestHead {
             method,
             query,
-            headers: input::headers(headers),
+            headers: input::headers(&headers),
             now,
         };
-        self.0.receive(&head, body.to_vec(), keys.map(input::keys)).into()
+        Received::new(env, self.0.receive(&head, body, input::keys(keys)))
     }
 
     #[napi]
@@ -100,39 +101,47 @@ impl Source {
         let head = RequestHead {
             method,
             query,
-            headers: input::headers(headers),
+            headers: input::headers(&headers),
             now,
         };
-        self.0.explain(&head, body, keys.map(input::keys))
+        self.0.explain(&head, body, input::keys(keys))
     }
 
     #[napi]
-    pub fn too_large(&self) -> Reply {
-        self.0.too_large().into()
+    pub fn too_large<'env>(&self, env: &'env Env) -> Result<Reply<'env>, ErrorCode> {
+        Reply::new(env, self.0.too_large())
     }
 
     #[napi]
-    pub fn too_slow(&self) -> Reply {
-        self.0.too_slow().into()
+    pub fn too_slow<'env>(&self, env: &'env Env) -> Result<Reply<'env>, ErrorCode> {
+        Reply::new(env, self.0.too_slow())
     }
 
     #[napi]
-    pub fn answer(&self, outcomes: Vec<(String, String)>) -> Result<Reply, ErrorCode> {
-        self.0.answer(outcomes).map(Reply::from).map_err(thrown)
+    pub fn answer<'env>(
+        &self,
+        env: &'env Env,
+        outcomes: Vec<(String, String)>,
+    ) -> Result<Reply<'env>, ErrorCode> {
+        Reply::new(env, self.0.answer(outcomes).map_err(thrown)?)
     }
 
     #[napi]
-    pub fn answer_failed(&self) -> Reply {
-        self.0.answer_failed().into()
+    pub fn answer_failed<'env>(&self, env: &'env Env) -> Result<Reply<'env>, ErrorCode> {
+        Reply::new(env, self.0.answer_failed())
     }
 
     #[napi]
-    pub fn answer_unavailable(&self) -> Reply {
-        self.0.answer_unavailable().into()
+    pub fn answer_unavailable<'env>(&self, env: &'env Env) -> Result<Reply<'env>, ErrorCode> {
+        Reply::new(env, self.0.answer_unavailable())
     }
 
     #[napi]
-    pub fn sample(&self, settings: Option<SampleSettings>) -> Result<Delivery, ErrorCode> {
+    pub fn sample<'env>(
+        &self,
+        env: &'env Env,
+        settings: Option<SampleSettings>,
+    ) -> Result<Delivery<'env>, ErrorCode> {
         let settings = settings.unwrap_or_default();
         let settings = shared::SampleSettings {
             event_type: settings.event_type,
@@ -140,7 +149,7 @@ impl Source {
             body: settings.body.map(|body| body.to_vec()),
             now: settings.now,
         };
-        self.0.sample(&settings).map(Delivery::from).map_err(thrown)
+        Delivery::new(env, self.0.sample(&settings).map_err(thrown)?)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use hapax_bindings as shared;
-use napi::bindgen_prelude::{Buffer, Uint8Array};
+use hapax_bindings::{self as shared, ErrorCode};
+use napi::bindgen_prelude::{BufferSlice, Uint8Array};
+use napi::{Env, Error, Result};
 use napi_derive::napi;
 
 use crate::input::{Keys, OptionInput};
@@ -81,7 +82,7 @@ pub struct Sql {
     pub extend: &'static str,
     pub purge: &'static str,
     pub stage: &'static str,
-    pub swap_lock_timeout: Option<&'static str>,
+    pub claim_within: Option<&'static str>,
 }
 
 impl From<shared::Sql> for Sql {
@@ -94,25 +95,31 @@ impl From<shared::Sql> for Sql {
             extend: sql.extend,
             purge: sql.purge,
             stage: sql.stage,
-            swap_lock_timeout: sql.swap_lock_timeout,
+            claim_within: sql.claim_within,
         }
     }
 }
 
-#[napi(object, object_from_js = false)]
-pub struct Reply {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Buffer,
+/// Bytes are copied into buffers of the engine: one that refers to memory of Rust costs more than copying a body, and some
+/// runtimes forbid it.
+fn buffer<'env>(env: &'env Env, bytes: &[u8]) -> Result<BufferSlice<'env>, ErrorCode> {
+    BufferSlice::copy_from(env, bytes).map_err(|error| Error::new(ErrorCode::Invalid, error.reason.clone()))
 }
 
-impl From<shared::Reply> for Reply {
-    fn from(reply: shared::Reply) -> Self {
-        Self {
+#[napi(object, object_from_js = false)]
+pub struct Reply<'env> {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: BufferSlice<'env>,
+}
+
+impl<'env> Reply<'env> {
+    pub(crate) fn new(env: &'env Env, reply: shared::Reply) -> Result<Self, ErrorCode> {
+        Ok(Self {
             status: reply.status,
             headers: reply.headers,
-            body: reply.body.into(),
-        }
+            body: buffer(env, &reply.body)?,
+        })
     }
 }
 
@@ -140,18 +147,18 @@ impl From<shared::ViaHapax> for ViaHapax {
 }
 
 #[napi(object, object_from_js = false)]
-pub struct Binding {
+pub struct Binding<'env> {
     pub event_id: String,
-    pub body_hash: Buffer,
+    pub body_hash: BufferSlice<'env>,
 }
 
 #[napi(object, object_from_js = false)]
-pub struct NativeEvent {
+pub struct NativeEvent<'env> {
     pub source: String,
     pub event_id: String,
     pub event_type: Option<String>,
-    pub body: Buffer,
-    pub body_hash: Option<Buffer>,
+    pub body: Option<BufferSlice<'env>>,
+    pub body_hash: Option<BufferSlice<'env>>,
     pub generation: u32,
     pub replayed: bool,
     pub received_at: i64,
@@ -159,21 +166,21 @@ pub struct NativeEvent {
     pub secret_index: Option<u32>,
     pub batch_index: Option<u32>,
     pub via_hapax: Option<ViaHapax>,
-    pub binding: Option<Binding>,
+    pub binding: Option<Binding<'env>>,
 }
 
-impl From<shared::Event> for NativeEvent {
-    fn from(event: shared::Event) -> Self {
-        let binding = |(event_id, hash): (String, [u8; 32])| Binding {
-            event_id,
-            body_hash: hash.to_vec().into(),
+impl<'env> NativeEvent<'env> {
+    fn new(env: &'env Env, event: shared::Event) -> Result<Self, ErrorCode> {
+        let binding = |(event_id, hash): (String, [u8; 32])| -> Result<Binding<'env>, ErrorCode> {
+            let body_hash = buffer(env, &hash)?;
+            Ok(Binding { event_id, body_hash })
         };
-        Self {
+        Ok(Self {
             source: event.source,
             event_id: event.event_id,
             event_type: event.event_type,
-            body: event.body.into(),
-            body_hash: event.body_hash.map(|hash| hash.to_vec().into()),
+            body: event.body.map(|body| buffer(env, &body)).transpose()?,
+            body_hash: event.body_hash.map(|hash| buffer(env, &hash)).transpose()?,
             generation: event.generation,
             // A request is a delivery; only the gateway replays, and then under a key of its own.
             replayed: false,
@@ -182,96 +189,109 @@ impl From<shared::Event> for NativeEvent {
             secret_index: event.secret_index,
             batch_index: event.batch_index,
             via_hapax: event.via_hapax.map(ViaHapax::from),
-            binding: event.binding.map(binding),
-        }
+            binding: event.binding.map(binding).transpose()?,
+        })
     }
 }
 
 #[napi(object, object_from_js = false)]
-pub struct KeyRequest {
+pub struct KeyRequest<'env> {
     pub url: String,
     pub key_id: String,
     pub kind: &'static str,
     pub headers: Vec<(String, String)>,
-    pub body: Option<Buffer>,
+    pub body: Option<BufferSlice<'env>>,
     pub expects: &'static str,
 }
 
 #[napi(object, object_from_js = false)]
-pub struct Confirmation {
+pub struct Confirmation<'env> {
     pub url: String,
-    pub reply: Reply,
+    pub reply: Reply<'env>,
 }
 
 #[napi(object, object_from_js = false)]
-pub struct Refusal {
+pub struct Refusal<'env> {
     pub code: &'static str,
     pub message: String,
     pub hint: &'static str,
-    pub needs_key: Option<KeyRequest>,
-    pub confirmation: Option<Confirmation>,
+    pub needs_key: Option<KeyRequest<'env>>,
+    pub confirmation: Option<Confirmation<'env>>,
 }
 
-impl From<shared::Refusal> for Refusal {
-    fn from(refusal: shared::Refusal) -> Self {
-        let key = |key: shared::KeyRequest| KeyRequest {
-            url: key.url,
-            key_id: key.key_id,
-            kind: key.kind,
-            headers: key.headers,
-            body: key.body.map(Buffer::from),
-            expects: key.expects,
+impl<'env> Refusal<'env> {
+    fn new(env: &'env Env, refusal: shared::Refusal) -> Result<Self, ErrorCode> {
+        let key = |key: shared::KeyRequest| -> Result<KeyRequest<'env>, ErrorCode> {
+            Ok(KeyRequest {
+                url: key.url,
+                key_id: key.key_id,
+                kind: key.kind,
+                headers: key.headers,
+                body: key.body.map(|body| buffer(env, &body)).transpose()?,
+                expects: key.expects,
+            })
         };
-        let confirmation = |asked: shared::Confirmation| Confirmation {
-            url: asked.url,
-            reply: asked.reply.into(),
+        let confirmation = |asked: shared::Confirmation| -> Result<Confirmation<'env>, ErrorCode> {
+            let reply = Reply::new(env, asked.reply)?;
+            Ok(Confirmation {
+                url: asked.url,
+                reply,
+            })
         };
-        Self {
+        Ok(Self {
             code: refusal.code,
             message: refusal.message,
             hint: refusal.hint,
-            needs_key: refusal.needs_key.map(key),
-            confirmation: refusal.confirmation.map(confirmation),
-        }
+            needs_key: refusal.needs_key.map(key).transpose()?,
+            confirmation: refusal.confirmation.map(confirmation).transpose()?,
+        })
     }
 }
 
 #[napi(object, object_from_js = false)]
-pub struct Received {
-    pub events: Option<Vec<NativeEvent>>,
-    pub reply: Option<Reply>,
-    pub error: Option<Refusal>,
+pub struct Received<'env> {
+    pub events: Option<Vec<NativeEvent<'env>>>,
+    pub reply: Option<Reply<'env>>,
+    pub error: Option<Refusal<'env>>,
 }
 
-impl From<shared::Received> for Received {
-    fn from(received: shared::Received) -> Self {
-        let events = |events: Vec<shared::Event>| events.into_iter().map(NativeEvent::from).collect();
-        Self {
-            events: received.events.map(events),
-            reply: received.reply.map(Reply::from),
-            error: received.error.map(Refusal::from),
-        }
+impl<'env> Received<'env> {
+    pub(crate) fn new(env: &'env Env, received: shared::Received) -> Result<Self, ErrorCode> {
+        let events = |events: Vec<shared::Event>| {
+            events
+                .into_iter()
+                .map(|event| NativeEvent::new(env, event))
+                .collect::<Result<Vec<_>, ErrorCode>>()
+        };
+        Ok(Self {
+            events: received.events.map(events).transpose()?,
+            reply: received.reply.map(|reply| Reply::new(env, reply)).transpose()?,
+            error: received
+                .error
+                .map(|refusal| Refusal::new(env, refusal))
+                .transpose()?,
+        })
     }
 }
 
 #[napi(object, object_from_js = false)]
-pub struct Delivery {
+pub struct Delivery<'env> {
     pub method: String,
     pub path_query: String,
     pub headers: Vec<(String, String)>,
-    pub body: Buffer,
+    pub body: BufferSlice<'env>,
     pub event_id: String,
 }
 
-impl From<shared::Delivery> for Delivery {
-    fn from(delivery: shared::Delivery) -> Self {
-        Self {
+impl<'env> Delivery<'env> {
+    pub(crate) fn new(env: &'env Env, delivery: shared::Delivery) -> Result<Self, ErrorCode> {
+        Ok(Self {
             method: delivery.method,
             path_query: delivery.path_query,
             headers: delivery.headers,
-            body: delivery.body.into(),
+            body: buffer(env, &delivery.body)?,
             event_id: delivery.event_id,
-        }
+        })
     }
 }
 

@@ -25,15 +25,50 @@ function listening(at: string): { pool: pg.Pool; sent: string[] } {
 test("a run sends two messages around the handler's own, a duplicate three in all", async () => {
   const at = await shop();
   const { pool, sent } = listening(at.at);
-  const run = () => inbox.run(pool, event("evt_1"), async (client) => void (await at.book(client, "evt_1")));
+  const run = (id = "evt_1") => inbox.run(pool, event(id), async (client) => void (await at.book(client, id)));
+  expect((await run("evt_0")).kind).toBe("processed");
+  // Once for each connection.
+  expect(sent.shift()).toMatch(/^PREPARE hapax_claim_[0-9a-f]{12} /);
+  sent.length = 0;
   expect((await run()).kind).toBe("processed");
   const [opening, work, closing] = sent;
   expect([sent.length, work]).toEqual([3, "insert into payments values ($1)"]);
-  expect(opening).toMatch(/^BEGIN ISOLATION LEVEL READ COMMITTED; SELECT .*; INSERT INTO hapax_inbox .*; SAVEPOINT hapax_handler$/s);
+  expect(opening).toMatch(/^BEGIN ISOLATION LEVEL READ COMMITTED; EXECUTE hapax_claim_[0-9a-f]{12}\(.*\); SAVEPOINT hapax_handler$/s);
   expect(closing).toBe("RELEASE SAVEPOINT hapax_handler; COMMIT");
   sent.length = 0;
   expect((await run()).kind).toBe("duplicate");
   expect([sent.length, sent.at(-1)]).toEqual([3, "COMMIT"]);
+  await pool.end();
+});
+
+test("a pooler that loses the prepared claim, or has it already, costs a message and no event", async () => {
+  const at = await shop();
+  const { pool, sent } = listening(at.at);
+  const run = (id: string) => inbox.run(pool, event(id), async (client) => void (await at.book(client, id)));
+  expect((await run("evt_1")).kind).toBe("processed");
+  const prepare = sent[0] as string;
+  await pool.query("deallocate all");
+  const kinds = [];
+  for (const id of ["evt_2", "evt_2", "evt_3", "evt_1"]) kinds.push((await run(id)).kind);
+  expect([kinds, await at.payments()]).toEqual([["processed", "duplicate", "processed", "duplicate"], 3]);
+  expect(sent.filter((text) => text.includes("EXECUTE"))).toHaveLength(2);
+  await pool.end();
+  const other = listening(at.at);
+  await other.pool.query(prepare);
+  for (const kind of ["processed", "duplicate"]) {
+    expect((await inbox.run(other.pool, event("evt_4"), () => {})).kind).toBe(kind);
+  }
+  await other.pool.end();
+});
+
+test("the wait is limited to the claim, and the session's own limit holds for the work", async () => {
+  const at = await shop();
+  const pool = new pg.Pool({ connectionString: at.at, options: "-c lock_timeout=7654ms", max: 1 });
+  const seen: string[] = [];
+  const look = async (client: pg.PoolClient) => void seen.push((await client.query("show lock_timeout")).rows[0].lock_timeout);
+  for (const id of ["evt_1", "evt_2", "evt_1"]) await inbox.run(pool, event(id), look);
+  await look(await pool.connect().then((client) => (client.release(), client)));
+  expect(seen).toEqual(["7654ms", "7654ms", "7654ms"]);
   await pool.end();
 });
 

@@ -6,7 +6,7 @@ It does no I/O, and reads the clock only where `now` is left out. Times are Unix
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict, final
 
-Headers = Sequence[tuple[str, bytes | str]]
+Headers = Sequence[tuple[bytes | str, bytes | str]]
 """Names in any case; a header that occurs twice is listed twice. A `str` value is encoded as Latin-1, as WSGI has it."""
 
 Options = Mapping[str, str | Sequence[str] | Mapping[str, str]]
@@ -54,7 +54,7 @@ class Sql(TypedDict):
     extend: scope, event_id, consumer, generation, retention_seconds
     purge: rows_max
     stage: consumer, scope, event_id, kind, target, headers (JSON text), body, idempotency_key or None, order_key or None
-    swap_lock_timeout: such as '1500ms'; one row: the value before, and the new one
+    claim_within: those of claim, and the maximum wait, such as '1500ms'; a first claim returns 1 row, any other none
     """
 
     create_inbox: str
@@ -64,7 +64,7 @@ class Sql(TypedDict):
     extend: str
     purge: str
     stage: str
-    swap_lock_timeout: str | None
+    claim_within: str | None
 
 def version() -> str: ...
 def providers() -> list[ProviderInfo]: ...
@@ -132,7 +132,9 @@ class NativeEvent:
     @property
     def event_type(self) -> str | None: ...
     @property
-    def body(self) -> bytes: ...
+    def body(self) -> bytes | None:
+        """None if it is the whole body of the request."""
+
     @property
     def body_hash(self) -> bytes | None: ...
     @property

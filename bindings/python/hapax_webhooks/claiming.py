@@ -35,7 +35,7 @@ class Mark(NamedTuple):
     consumer: str
     generation: int
     body_hash: bytes | None
-    retention_seconds: float
+    retention_seconds: int
     is_replayed: bool
 
     def against(self, stored: bytes | None) -> Claim:
@@ -72,9 +72,9 @@ async def claim(session: Session, wanted: Sequence[Mark]) -> Claim:
     return result
 
 
-async def claim_within(session: Session, wanted: Sequence[Mark], wait: str) -> Claim:
+async def claim_within(session: Session, wanted: Sequence[Mark], wait: str, *, was_tried: bool) -> Claim:
     """Claims with a limited wait, in a transaction of a run that has done nothing else; the limit is lifted before any
-    handler runs."""
+    handler runs. `was_tried`: the first claim was made already, and inserted no row."""
     if session.dialect == "sqlite":
         # The connection's busy timeout limits the wait.
         return await claim(session, wanted)
@@ -82,10 +82,11 @@ async def claim_within(session: Session, wanted: Sequence[Mark], wait: str) -> C
     assert statement is not None
     for _ in range(_attempts()):
         for mark in wanted:
-            if await session.first(statement, (*mark[:6], wait)) is not None:
+            if not was_tried and await session.first(statement, (*mark[:6], wait)) is not None:
                 if mark is wanted[-1]:
                     return Claim.FIRST
                 continue
+            was_tried = False
             stored = await session.first(session.statements.look_up, mark[:4])
             if stored is None:
                 # The row was purged between the two statements, so all of them can be claimed now.

@@ -111,15 +111,16 @@ class Event:
         )
 
     @classmethod
-    def from_native(cls, native: NativeEvent) -> Event:
+    def from_native(cls, native: NativeEvent, request_body: bytes) -> Event:
         """An event that the native module has verified. Filled in directly: every delivery takes this path, and there is
         nothing left to check."""
         event = object.__new__(cls)
+        body = native.body
         event.__dict__.update(
             source=native.source,
             id=native.event_id,
             type=native.event_type,
-            raw=native.body,
+            raw=request_body if body is None else body,
             body_hash=native.body_hash,
             generation=native.generation,
             replayed=native.replayed,

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from types import SimpleNamespace
 from typing import Any, get_type_hints
@@ -33,11 +34,22 @@ from hapax_webhooks.source import Source
 _SESSION = "hapax_session"
 
 
+class _Response(Response):
+    """Made of what is known already, on a path that every delivery takes."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.status_code = reply.status
+        self.body = reply.body
+        self.background = None
+        self.raw_headers = [(name.encode(), value.encode("latin-1")) for name, value in reply.headers]
+        self.raw_headers.append((b"content-length", b"%d" % len(reply.body)))
+
+
 class _Starlette(Framework):
     passes = (HTTPException,)
 
     def respond(self, reply: Reply) -> Response:
-        return Response(reply.body, reply.status, dict(reply.headers))
+        return _Response(reply)
 
     def response(self, value: Any) -> Response | None:
         if value is None or isinstance(value, Response):
@@ -90,11 +102,12 @@ def _endpoint(route: Route, handler: Callable[..., Any], session: Any) -> Callab
 
     async def endpoint(request: Request, **given: Any) -> Response:
         scope = request.scope
-        headers = [(name.decode("latin-1"), value) for name, value in scope["headers"]]
         body = await _body(request, source)
         if isinstance(body, Reply):
             return route.framework.respond(body)  # type: ignore[no-any-return]
-        received = await source.areceive(scope["method"], scope["query_string"].decode("latin-1"), headers, body)
+        received = await source.areceive(
+            scope["method"], scope["query_string"].decode("latin-1"), scope["headers"], body
+        )
         if received.events is None:
             return route.refusal(received)  # type: ignore[no-any-return]
 
@@ -197,7 +210,7 @@ async def _body(request: Request, source: Source) -> bytes | Reply:
         return cached if len(cached) <= limit else source.too_large()
     deadline = _Deadline()
     try:
-        return await _read(request, limit)
+        return await _within(deadline, _read(request, limit))
     except _TooLarge:
         return source.too_large()
     except asyncio.CancelledError:
@@ -211,18 +224,18 @@ async def _body(request: Request, source: Source) -> bytes | Reply:
             "middleware has parsed it; remove that parameter and read event.body or event.form, and in a middleware "
             "do not read the body of this route"
         ) from error
-    finally:
-        deadline.timer.cancel()
 
 
 class _Deadline:
     """Cancels the task when the time for a body is over. Costs less than a cancel scope, on a path that every delivery
     takes."""
 
-    def __init__(self) -> None:
-        self.has_passed = False
+    task: asyncio.Task[Any] | None = None
+    has_passed = False
+
+    def begin(self) -> asyncio.TimerHandle:
         self.task = asyncio.current_task()
-        self.timer = asyncio.get_running_loop().call_later(_body_seconds_max(), self._pass)
+        return asyncio.get_running_loop().call_later(_body_seconds_max(), self._pass)
 
     def _pass(self) -> None:
         self.has_passed = True
@@ -233,6 +246,28 @@ class _Deadline:
         """Since Python 3.11, a task counts how often it was cancelled."""
         if self.task is not None and hasattr(self.task, "uncancel"):
             self.task.uncancel()
+
+
+@types.coroutine
+def _within(deadline: _Deadline, reading: Coroutine[Any, Any, bytes]) -> Generator[Any, Any, bytes]:
+    """Awaits the coroutine. The deadline begins only if it has to wait: most bodies are there already."""
+    try:
+        waits_for = reading.send(None)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    timer = deadline.begin()
+    try:
+        while True:
+            try:
+                sent = yield waits_for
+            except BaseException as error:  # noqa: BLE001 (passed on)
+                waits_for = reading.throw(error)
+            else:
+                waits_for = reading.send(sent)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    finally:
+        timer.cancel()
 
 
 class _TooLarge(Exception):

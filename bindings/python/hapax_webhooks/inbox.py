@@ -154,8 +154,12 @@ class Inbox:
     async def _begin_and_work(self, unit: Unit, event: Event, work: Callable[[Any], Any]) -> Outcome[Any]:
         wanted = marks(event, self.consumer, self._retention_seconds)
         try:
-            await unit.begin()
-            result = await claim_within(unit.session, wanted, self._wait)
+            is_inserted = await (unit.begin() if len(wanted) > 1 else unit.begin_and_claim(wanted[0], self._wait))
+            if is_inserted:
+                result = Claim.FIRST
+            else:
+                was_tried = is_inserted is not None
+                result = await claim_within(unit.session, wanted, self._wait, was_tried=was_tried)
         except DatabaseError as error:
             if error.trouble == "busy":
                 raise _Busy from error
@@ -172,7 +176,8 @@ class Inbox:
         try:
             value = work(unit.tx)
             if isawaitable(value):
-                value = await _awaited(unit, value)
+                _check_async(unit, value)
+                value = await value
         finally:
             handled.reset(token)
         await unit.complete()
@@ -183,9 +188,9 @@ class _Busy(Exception):
     """Another transaction holds the claim."""
 
 
-async def _awaited(unit: Unit, value: Any) -> Any:
+def _check_async(unit: Unit, value: Any) -> None:
     if unit.is_async:
-        return await value
+        return
     if iscoroutine(value):
         value.close()
     raise WrongTransaction(

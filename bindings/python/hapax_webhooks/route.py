@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -99,26 +99,16 @@ class Route:
     ) -> tuple[Word | None, Any]:
         """Handles one event. Returns its outcome and the handler's own response, if there is one; no outcome if the
         event must be delivered again."""
-        framework, own = self.framework, None
+        framework = self.framework
 
         def work(tx: Any) -> Any:
-            nonlocal own
             value = handler(event, tx)
-            if isawaitable(value):
-                return awaited(value)
-            own = self._own(value)
-            return None
-
-        async def awaited(value: Any) -> None:
-            nonlocal own
-            own = self._own(await value)
+            return self._awaited(value) if isawaitable(value) else self._own(value)
 
         try:
             if self.inbox is None or unit is None:
                 value = work(None)
-                if isawaitable(value):
-                    await value
-                return "processed", own
+                return "processed", await value if isawaitable(value) else value
             outcome = await self.inbox.running(unit, event, work)
         except _Declined as declined:
             return None, declined.response
@@ -133,7 +123,10 @@ class Route:
             return None, framework.respond(self.source.answer([("in_flight", event.id)]))
         if outcome.word == "conflict":
             log.warning("the event %s of %s came with another body before; nothing was run", event.id, event.source)
-        return outcome.word, own
+        return outcome.word, outcome.value
+
+    async def _awaited(self, value: Awaitable[Any]) -> Any:
+        return self._own(await value)
 
     def _own(self, value: Any) -> Any:
         """The handler's own response. Any other than 2xx rolls back: the provider retries, and must not find the event

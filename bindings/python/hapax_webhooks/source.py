@@ -150,7 +150,7 @@ class Source:
         confirmation = None if found.error is None else found.error.confirmation
         if confirmation is not None and is_confirmed(confirmation.url):
             return Received(None, confirmation.reply, None)
-        return _received(found)
+        return _received(found, body)
 
     async def areceive(
         self, method: str, query: str, headers: Headers, body: bytes, *, now: int | None = None
@@ -158,7 +158,7 @@ class Source:
         """`receive` in an event loop, which fetching a key must not block."""
         found = self._native.receive(method, query, headers, body, now, self._keys.known)
         if found.error is None or (found.error.needs_key is None and found.error.confirmation is None):
-            return _received(found)
+            return _received(found, body)
         return await asyncio.to_thread(self.receive, method, query, headers, body, now=now)
 
     def answer(self, outcomes: Iterable[tuple[_native.Word, str]]) -> Reply:
@@ -237,10 +237,11 @@ def _wanted(found: _native.Received) -> KeyRequest | None:
     return None if found.error is None else found.error.needs_key
 
 
-def _received(found: _native.Received) -> Received:
+def _received(found: _native.Received, body: bytes) -> Received:
     events = found.events
+    raw = bytes(body)  # the same object, unless someone could still change it
     return Received(
-        None if events is None else tuple(map(Event.from_native, events)),
+        None if events is None else tuple(Event.from_native(event, raw) for event in events),
         found.reply,
         found.error,
     )

@@ -70,7 +70,7 @@ pub(crate) fn sql<'py>(py: Python<'py>, dialect: &str) -> PyResult<Bound<'py, Py
         ("extend", Some(sql.extend)),
         ("purge", Some(sql.purge)),
         ("stage", Some(sql.stage)),
-        ("swap_lock_timeout", sql.swap_lock_timeout),
+        ("claim_within", sql.claim_within),
     ]
     .into_py_dict(py)
 }

@@ -1,9 +1,11 @@
 //! Arguments in the forms in which Python has them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use hapax_bindings::{HeaderList, KeyMap};
+use hapax_bindings::KeyMap;
 use hapax_verify::{OptionValue, Options};
+use http::HeaderMap;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyAnyMethods as _, PyString};
 use pyo3::{Borrowed, FromPyObject, PyAny, PyErr};
@@ -34,25 +36,24 @@ pub(crate) enum OptionInput {
     Table(BTreeMap<String, String>),
 }
 
-pub(crate) type Headers = Vec<(PyBackedStr, BytesOrText)>;
+pub(crate) type Headers = Vec<(BytesOrText, BytesOrText)>;
 pub(crate) type Keys = BTreeMap<String, BytesOrText>;
 
-/// Text is Latin-1, as WSGI has it.
-pub(crate) fn headers(headers: Headers) -> HeaderList {
-    headers
-        .into_iter()
-        .map(|(name, value)| {
-            let value = match value {
-                BytesOrText::Bytes(bytes) => bytes.to_vec(),
-                BytesOrText::Text(text) => hapax_bindings::latin1(&text),
-            };
-            (name.to_string(), value)
-        })
-        .collect()
+pub(crate) fn headers(headers: &Headers) -> HeaderMap {
+    hapax_bindings::headers(headers.iter().map(|(name, value)| (bytes(name), bytes(value))))
 }
 
-pub(crate) fn keys(keys: Keys) -> KeyMap {
+/// Text is Latin-1, as WSGI has it.
+fn bytes(part: &BytesOrText) -> Cow<'_, [u8]> {
+    match part {
+        BytesOrText::Bytes(bytes) => Cow::Borrowed(bytes),
+        BytesOrText::Text(text) => hapax_bindings::latin1(text),
+    }
+}
+
+pub(crate) fn keys(keys: Option<Keys>) -> KeyMap {
     keys.into_iter()
+        .flatten()
         .map(|(id, key)| match key {
             BytesOrText::Bytes(bytes) => (id, bytes.to_vec()),
             BytesOrText::Text(text) => (id, text.as_bytes().to_vec()),

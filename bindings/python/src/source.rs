@@ -34,7 +34,7 @@ impl Source {
         let settings = ProviderSettings {
             options: input::options(options.unwrap_or_default()),
             source_name,
-            keys: input::keys(keys.unwrap_or_default()),
+            keys: input::keys(keys),
             source: SourceSettings {
                 public_url,
                 body_limit: limit(py, body_limit)?,
@@ -100,11 +100,10 @@ impl Source {
         let head = RequestHead {
             method,
             query,
-            headers: input::headers(headers),
+            headers: input::headers(&headers),
             now,
         };
-        let received = self.0.receive(&head, body.into_owned(), keys.map(input::keys));
-        Received::new(py, received)
+        Received::new(py, self.0.receive(&head, &body, input::keys(keys)))
     }
 
     #[pyo3(signature = (method, query, headers, body, now=None, keys=None))]
@@ -120,10 +119,10 @@ impl Source {
         let head = RequestHead {
             method,
             query,
-            headers: input::headers(headers),
+            headers: input::headers(&headers),
             now,
         };
-        self.0.explain(&head, &body, keys.map(input::keys))
+        self.0.explain(&head, &body, input::keys(keys))
     }
 
     fn too_large(&self, py: Python<'_>) -> Reply {

@@ -56,7 +56,7 @@ pub(crate) struct NativeEvent {
     source: String,
     event_id: String,
     event_type: Option<String>,
-    body: Py<PyBytes>,
+    body: Option<Py<PyBytes>>,
     body_hash: Option<Py<PyBytes>>,
     generation: u32,
     replayed: bool,
@@ -74,7 +74,7 @@ impl NativeEvent {
             source: event.source,
             event_id: event.event_id,
             event_type: event.event_type,
-            body: bytes(py, &event.body),
+            body: event.body.map(|body| bytes(py, &body)),
             body_hash: event.body_hash.map(|hash| bytes(py, &hash)),
             generation: event.generation,
             // A request is a delivery; only the gateway replays, and then under a key of its own.

@@ -1,5 +1,6 @@
 //! The result of receiving a request, as plain values.
 
+use bytes::Bytes;
 use hapax::answer::Answer;
 use hapax::webhook::{Reason, Refused, Webhook};
 use hapax_verify::KeyKind;
@@ -26,8 +27,8 @@ pub struct Event {
     pub event_id: String,
     /// The provider's event type.
     pub event_type: Option<String>,
-    /// The raw body.
-    pub body: Vec<u8>,
+    /// The raw body; `None` if it is the whole body of the request, which the caller has.
+    pub body: Option<Vec<u8>>,
     /// The hash that tells a duplicate from a conflict.
     pub body_hash: Option<[u8; 32]>,
     /// How often the event was deliberately accepted again.
@@ -108,11 +109,12 @@ impl std::fmt::Debug for KeyRequest {
     }
 }
 
-impl From<Result<Vec<Webhook>, Refused>> for Received {
-    fn from(received: Result<Vec<Webhook>, Refused>) -> Self {
+impl Received {
+    pub(crate) fn of(received: Result<Vec<Webhook>, Refused>, request_body: &Bytes) -> Self {
+        let event = |webhook: Webhook| Event::of(&webhook, request_body);
         match received {
             Ok(events) => Self {
-                events: Some(events.into_iter().map(Event::from).collect()),
+                events: Some(events.into_iter().map(event).collect()),
                 ..Self::default()
             },
             Err(refused) => Self {
@@ -124,15 +126,15 @@ impl From<Result<Vec<Webhook>, Refused>> for Received {
     }
 }
 
-impl From<Webhook> for Event {
-    fn from(webhook: Webhook) -> Self {
+impl Event {
+    fn of(webhook: &Webhook, request_body: &Bytes) -> Self {
         let event = webhook.event();
         let transmission = event.transmission();
         Self {
             source: event.source().to_owned(),
             event_id: event.event_id().to_owned(),
             event_type: webhook.event_type().map(str::to_owned),
-            body: webhook.body().to_vec(),
+            body: (webhook.body() != request_body).then(|| webhook.body().to_vec()),
             body_hash: event.body_hash().map(|hash| *hash.as_bytes()),
             generation: event.generation().0,
             received_at: webhook.received_at().as_seconds(),

@@ -4,9 +4,9 @@
 use hapax::webhook;
 use hapax_verify::sign;
 
-use crate::Error;
 use crate::received::{Event, Received};
-use crate::source::{RequestHead, Source};
+use crate::source::{KeyMap, RequestHead, Source};
+use crate::{Error, headers};
 
 /// What a sample should be.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,8 @@ impl Source {
         if let (Some(wanted), Some(first)) = (&settings.event_type, &event)
             && first.event_type.as_ref() != Some(wanted)
         {
-            self.set_type(&mut draft, &first.body, wanted)?;
+            let body = first.body.as_ref().unwrap_or(&delivery.body);
+            self.set_type(&mut draft, body, wanted)?;
             delivery = signer.sign(draft);
             event = self.read_back(&delivery, at)?;
             if event.as_ref().and_then(|event| event.event_type.as_ref()) != Some(wanted) {
@@ -94,14 +95,10 @@ impl Source {
         let head = RequestHead {
             method: delivery.method.clone(),
             query: query.to_owned(),
-            headers: delivery
-                .headers
-                .iter()
-                .map(|(name, value)| (name.clone(), value.clone().into_bytes()))
-                .collect(),
+            headers: headers(delivery.headers.iter().map(|(name, value)| (name, value))),
             now: Some(at),
         };
-        let received: Received = self.receive(&head, delivery.body.clone(), None);
+        let received: Received = self.receive(&head, &delivery.body, KeyMap::new());
         match (received.events, received.error) {
             (Some(events), _) => Ok(events.into_iter().next()),
             (None, Some(refusal)) if refusal.needs_key.is_none() => Err(Error::setup(format!(

@@ -1,5 +1,6 @@
 //! A source: the library's own, with what it takes to sign samples.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,14 +9,12 @@ use hapax::Outcome;
 use hapax::answer::Answer;
 use hapax::webhook::{self, Head, SourceError, Timestamp};
 use hapax_verify::{IdentityRule, Keys, Options, Proof, catalogue};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::HeaderMap;
 
 use crate::received::{Received, Reply};
 use crate::signing::Signing;
 use crate::{Error, custom};
 
-/// Headers as they arrived: a header that occurs twice is listed twice.
-pub type HeaderList = Vec<(String, Vec<u8>)>;
 /// Fetched keys by their id.
 pub type KeyMap = BTreeMap<String, Vec<u8>>;
 
@@ -34,8 +33,8 @@ pub struct RequestHead {
     pub method: String,
     /// The query without its `?`.
     pub query: String,
-    /// All headers.
-    pub headers: HeaderList,
+    /// All headers, as [`crate::headers`] makes them.
+    pub headers: HeaderMap,
     /// When the head arrived, in Unix seconds; now if it is left out.
     pub now: Option<i64>,
 }
@@ -134,28 +133,24 @@ impl Source {
         self.inner.body_bytes_max()
     }
 
-    /// The verified events of a request, or the response to it.
-    pub fn receive(&self, head: &RequestHead, body: Vec<u8>, keys: Option<KeyMap>) -> Received {
-        let headers = header_map(&head.headers);
-        let source = self.knowing(keys);
-        source
-            .receive(head.borrowed(&headers), &Bytes::from(body), head.time())
-            .into()
+    /// The verified events of a request, or the response to it. `keys` are those that were fetched since.
+    pub fn receive(&self, head: &RequestHead, body: &[u8], keys: KeyMap) -> Received {
+        let body = Bytes::copy_from_slice(body);
+        let received = self.knowing(keys).receive(head.borrowed(), &body, head.time());
+        Received::of(received, &body)
     }
 
     /// The likely mistake behind a refused request.
-    pub fn explain(&self, head: &RequestHead, body: &[u8], keys: Option<KeyMap>) -> Option<String> {
-        let headers = header_map(&head.headers);
-        let source = self.knowing(keys);
-        let mistake = source.explain(head.borrowed(&headers), body, head.time());
+    pub fn explain(&self, head: &RequestHead, body: &[u8], keys: KeyMap) -> Option<String> {
+        let mistake = self.knowing(keys).explain(head.borrowed(), body, head.time());
         mistake.map(|mistake| mistake.to_string())
     }
 
-    fn knowing(&self, keys: Option<KeyMap>) -> webhook::Source {
-        match keys {
-            Some(keys) => self.clone().with_keys(keys).inner,
-            None => self.inner.clone(),
+    fn knowing(&self, keys: KeyMap) -> Cow<'_, webhook::Source> {
+        if keys.is_empty() {
+            return Cow::Borrowed(&self.inner);
         }
+        Cow::Owned(self.clone().with_keys(keys).inner)
     }
 
     /// The response to a body that exceeds the limit.
@@ -199,11 +194,11 @@ impl fmt::Debug for Source {
 }
 
 impl RequestHead {
-    fn borrowed<'r>(&'r self, headers: &'r HeaderMap) -> Head<'r> {
+    fn borrowed(&self) -> Head<'_> {
         Head {
             method: &self.method,
             query: &self.query,
-            headers,
+            headers: &self.headers,
         }
     }
 
@@ -230,21 +225,6 @@ impl Keys for AllKeys {
     fn get(&self, key_id: &str) -> Option<Vec<u8>> {
         self.0.get(key_id).cloned()
     }
-}
-
-/// What is not a header in HTTP cannot have arrived, and proves nothing.
-fn header_map(headers: &HeaderList) -> HeaderMap {
-    let mut map = HeaderMap::with_capacity(headers.len().min(256));
-    for (name, value) in headers {
-        if let (Ok(name), Ok(value)) = (
-            HeaderName::from_bytes(name.as_bytes()),
-            HeaderValue::from_bytes(value),
-        ) {
-            // Fails beyond 32,768 headers, which no framework lets through.
-            let _ = map.try_append(name, value);
-        }
-    }
-    map
 }
 
 fn outcome(word: &str) -> Result<Outcome<()>, Error> {

@@ -21,9 +21,20 @@ pub struct Sql {
     pub purge: &'static str,
     /// Writes a call to the outbox.
     pub stage: &'static str,
-    /// Sets `lock_timeout` for the transaction, and returns the value before.
-    pub swap_lock_timeout: Option<&'static str>,
+    /// Claims like `claim`, waiting no longer than a limit; returns a row if the event was not claimed before.
+    pub claim_within: Option<&'static str>,
 }
+
+/// The claim with a limited wait, in one statement. The values are computed before the insert can wait, so `$7` is the
+/// `lock_timeout` while it does; RETURNING is computed once the row is there, and restores the session's own. If no row is
+/// inserted, the limit stays until the transaction ends or rolls back to a savepoint.
+const POSTGRES_CLAIM_WITHIN: &str = "
+    INSERT INTO hapax_inbox (scope, event_id, consumer, generation, body_hash, expires_at)
+    VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6::float8 + 0 * length(
+        set_config('hapax.lock_timeout', current_setting('lock_timeout'), true)
+        || set_config('lock_timeout', $7, true))))
+    ON CONFLICT (scope, event_id, consumer, generation) DO NOTHING
+    RETURNING set_config('lock_timeout', current_setting('hapax.lock_timeout'), true)";
 
 /// The statements in a dialect: `postgres` or `sqlite`.
 pub fn sql(dialect: &str) -> Result<Sql, Error> {
@@ -36,7 +47,7 @@ pub fn sql(dialect: &str) -> Result<Sql, Error> {
             extend: postgres::EXTEND,
             purge: postgres::PURGE,
             stage: postgres::STAGE,
-            swap_lock_timeout: Some(postgres::SWAP_LOCK_TIMEOUT),
+            claim_within: Some(POSTGRES_CLAIM_WITHIN),
         }),
         "sqlite" => Ok(Sql {
             create_inbox: sqlite::CREATE_INBOX,
@@ -46,10 +57,25 @@ pub fn sql(dialect: &str) -> Result<Sql, Error> {
             extend: sqlite::EXTEND,
             purge: sqlite::PURGE,
             stage: sqlite::STAGE,
-            swap_lock_timeout: None,
+            claim_within: None,
         }),
         _ => Err(Error::invalid(format!(
             "`{dialect}` is not a dialect; write `postgres` or `sqlite`"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_claims_write_the_same_row() {
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let within = squeezed(POSTGRES_CLAIM_WITHIN);
+        let (before, after) = within.split_once("::float8 + 0 *").unwrap();
+        let (_, after) = after.split_once(", true)))").unwrap();
+        let (after, _) = after.split_once(" RETURNING").unwrap();
+        assert_eq!(format!("{before}{after}"), squeezed(postgres::CLAIM));
     }
 }

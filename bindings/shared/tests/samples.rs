@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
 use hapax_bindings::{
-    Delivery, ErrorCode, ProviderSettings, Received, RequestHead, SampleSettings, Source, SourceSettings,
+    Delivery, ErrorCode, KeyMap, ProviderSettings, Received, RequestHead, SampleSettings, Source,
+    SourceSettings, headers,
 };
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::generate_secret;
@@ -31,14 +32,10 @@ fn receive(source: &Source, delivery: &Delivery) -> Received {
     let head = RequestHead {
         method: delivery.method.clone(),
         query: query.to_owned(),
-        headers: delivery
-            .headers
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone().into_bytes()))
-            .collect(),
+        headers: headers(delivery.headers.iter().map(|(name, value)| (name, value))),
         now: Some(NOW),
     };
-    source.receive(&head, delivery.body.clone(), None)
+    source.receive(&head, &delivery.body, KeyMap::new())
 }
 
 fn at_now() -> SampleSettings {

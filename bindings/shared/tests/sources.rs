@@ -1,7 +1,8 @@
 //! Sources: what is wrong with one is said when it is made, and never shows a secret.
 
 use hapax_bindings::{
-    Error, ErrorCode, ProviderSettings, RequestHead, SampleSettings, Source, SourceSettings, body_limit,
+    Error, ErrorCode, KeyMap, ProviderSettings, RequestHead, SampleSettings, Source, SourceSettings,
+    body_limit, headers,
 };
 use hapax_verify::OptionValue;
 
@@ -62,15 +63,11 @@ fn a_scheme_of_ones_own_is_json_as_in_the_configuration() {
     let head = RequestHead {
         method: "POST".to_owned(),
         query: String::new(),
-        headers: delivery
-            .headers
-            .into_iter()
-            .map(|(name, value)| (name, value.into_bytes()))
-            .collect(),
+        headers: headers(delivery.headers),
         now: None,
     };
     for _ in 0..2 {
-        let received = source.receive(&head, delivery.body.clone(), None);
+        let received = source.receive(&head, &delivery.body, KeyMap::new());
         assert_eq!(received.events.unwrap()[0].event_id, delivery.event_id);
     }
     for (scheme, text) in [

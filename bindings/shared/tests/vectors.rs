@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use hapax_bindings::{
-    Event, KeyMap, ProviderSettings, Received, Refusal, RequestHead, Source, SourceSettings,
+    Event, KeyMap, ProviderSettings, Received, Refusal, RequestHead, Source, SourceSettings, headers,
 };
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::identity::plain;
@@ -62,18 +62,15 @@ fn source(preset: &Provider, vector: &Vector, keys: KeyMap) -> Result<Source, ha
     Source::provider(&preset.name, &secrets, settings)
 }
 
-fn receive(source: &Source, vector: &Vector, keys: Option<KeyMap>) -> Received {
+fn receive(source: &Source, vector: &Vector, keys: KeyMap) -> Received {
     let (_, query) = vector.url.split_once('?').unwrap_or_default();
-    let headers = vector.headers.iter();
     let head = RequestHead {
         method: vector.method.clone(),
         query: query.to_owned(),
-        headers: headers
-            .map(|(name, value)| (name.clone(), value.clone().into_bytes()))
-            .collect(),
+        headers: headers(&vector.headers),
         now: Some(vector.now),
     };
-    source.receive(&head, vector.body(), keys)
+    source.receive(&head, &vector.body(), keys)
 }
 
 /// What is wrong with the result of a vector.
@@ -183,7 +180,10 @@ fn failures(folder: &str) -> (usize, Vec<String>) {
                 }
                 Err(_) => continue,
             };
-            let (first, second) = (receive(&source, vector, None), receive(&source, vector, None));
+            let (first, second) = (
+                receive(&source, vector, KeyMap::new()),
+                receive(&source, vector, KeyMap::new()),
+            );
             failures
                 .extend(failure(preset, vector, &first).map(|failure| format!("{}: {failure}", vector.name)));
             if ids(&first) != ids(&second) {
@@ -222,7 +222,7 @@ fn a_key_that_is_not_known_is_named_and_may_come_with_the_request() {
         let needs_keys = |vector: &&Vector| vector.valid && !vector.keys().is_empty();
         for vector in file.vectors.iter().filter(needs_keys) {
             let source = source(preset(&file, vector), vector, KeyMap::new()).unwrap();
-            let Some(refusal) = receive(&source, vector, None).error else {
+            let Some(refusal) = receive(&source, vector, KeyMap::new()).error else {
                 continue;
             };
             let Some(key) = refusal.needs_key else {
@@ -232,7 +232,7 @@ fn a_key_that_is_not_known_is_named_and_may_come_with_the_request() {
             assert!(key.url.starts_with("https://"), "{}", key.url);
             let keys = KeyMap::from([(key.key_id.clone(), vector.keys()[&key.key_id].clone())]);
             for _ in 0..2 {
-                let received = receive(&source, vector, Some(keys.clone()));
+                let received = receive(&source, vector, keys.clone());
                 assert!(
                     received.error.is_none_or(|refusal| refusal.needs_key.is_none()),
                     "{}",

@@ -17,7 +17,7 @@ export function transactor(dialect: Dialect, begin: Begin, beforeEnd?: () => Pro
     let failure: { readonly error: unknown } | undefined;
     let isOver = false;
     const callback = async (session: Session): Promise<void> => {
-      const opened = await session.batch(opening).catch((error: unknown) => {
+      const opened = await session.batch(opening.statements()).catch((error: unknown) => {
         throw failed(error, dialect);
       });
       end = (await body(session, opened)) as End<T>;

@@ -19,6 +19,13 @@ export interface Session {
   batch(statements: readonly string[]): Promise<readonly Answer[]>;
 }
 
+/** What a transaction begins with. Each is written only when it is needed. */
+export interface Opening {
+  statements(): readonly string[];
+  /** The same, for a driver that has prepared the claim on its connection; missing if there is none. */
+  prepared?(): readonly string[];
+}
+
 /** How a transaction ends, unless with an error. */
 export type End<T> =
   | { readonly commit: true; readonly value: T; readonly closing: readonly string[] }
@@ -35,7 +42,7 @@ export interface Database {
    * `UnknownCommit`.
    */
   transact<T>(
-    opening: readonly string[],
+    opening: Opening,
     body: (session: Session, opened: readonly Answer[]) => Promise<End<T>>,
   ): Promise<T>;
 }

@@ -1,9 +1,10 @@
 /** `pg` (node-postgres), and what has its interface. */
 
 import { Broken, WrongTransaction } from "../errors.js";
-import type { Answer, AnyObject, Database, End, Session } from "./driver.js";
+import { prepareClaim } from "../statements.js";
+import type { Answer, AnyObject, Database, End, Opening, Session } from "./driver.js";
 import { firstValue } from "./driver.js";
-import { failed, uncommittedOrBroken } from "./failure.js";
+import { failed, sqlstate, uncommittedOrBroken } from "./failure.js";
 
 interface Result {
   readonly command: string;
@@ -18,6 +19,8 @@ interface Client {
   getTransactionStatus?(): string | null;
   connection?: { on(event: string, listener: (message: any) => void): void; off(event: string, listener: any): void };
 }
+
+const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 export const isPool = (db: AnyObject): boolean =>
   typeof db.connect === "function" && typeof db.query === "function" && typeof db.totalCount === "number";
@@ -45,7 +48,7 @@ export function database(db: object): Database {
 
 type Body<T> = (session: Session, opened: readonly Answer[]) => Promise<End<T>>;
 
-async function onPool<T>(pool: AnyObject, opening: readonly string[], body: Body<T>): Promise<T> {
+async function onPool<T>(pool: AnyObject, opening: Opening, body: Body<T>): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => {
     throw failed(error, "postgres");
   });
@@ -59,7 +62,7 @@ async function onPool<T>(pool: AnyObject, opening: readonly string[], body: Body
   }
 }
 
-async function onClient<T>(client: Client, opening: readonly string[], body: Body<T>): Promise<T> {
+async function onClient<T>(client: Client, opening: Opening, body: Body<T>): Promise<T> {
   if (!(await isIdle(client))) {
     throw new WrongTransaction(
       "this client is inside a transaction, which `run` would commit; pass the pool or an idle client to `run`, or use " +
@@ -78,16 +81,16 @@ async function onClient<T>(client: Client, opening: readonly string[], body: Bod
  */
 async function transact<T>(
   client: Client,
-  opening: readonly string[],
+  opening: Opening,
   body: Body<T>,
   isSound: () => void,
 ): Promise<T> {
   const link = watch(client);
   try {
-    const opened = await run(client, ["BEGIN ISOLATION LEVEL READ COMMITTED", ...opening]).catch((error: unknown) => {
+    const opened = await open(client, opening).catch((error: unknown) => {
       throw failed(error, "postgres");
     });
-    const end = await body(session(client), opened.slice(1).map(answer));
+    const end = await body(session(client), opened.map(answer));
     if (!end.commit) {
       await run(client, ["ROLLBACK"]).then(isSound, () => {});
       return end.value;
@@ -106,6 +109,35 @@ async function transact<T>(
   } finally {
     link.end();
   }
+}
+
+/** Of each connection: whether the claim is prepared on it; false if a pooler loses it. */
+const hasClaim = new WeakMap<object, boolean>();
+
+/** Begins the transaction, and answers as to `opening.statements()`: in place of the limit, which is a part of it, BEGIN. */
+async function open(client: Client, opening: Opening): Promise<Result[]> {
+  if (opening.prepared !== undefined && (await isPrepared(client))) {
+    try {
+      return await run(client, [BEGIN, ...opening.prepared()]);
+    } catch (error) {
+      if (sqlstate(error) !== "26000") throw error;
+      // The statement is gone. Nothing was written.
+      hasClaim.set(client, false);
+      await run(client, ["ROLLBACK"]);
+    }
+  }
+  return (await run(client, [BEGIN, ...opening.statements()])).slice(1);
+}
+
+async function isPrepared(client: Client): Promise<boolean> {
+  const known = hasClaim.get(client);
+  if (known !== undefined) return known;
+  await run(client, [prepareClaim()]).catch((error: unknown) => {
+    // By another client of the same pooler.
+    if (sqlstate(error) !== "42P05") throw error;
+  });
+  hasClaim.set(client, true);
+  return true;
 }
 
 /** A connection under watch. */

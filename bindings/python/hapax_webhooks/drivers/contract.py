@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from hapax_webhooks.drivers.statements import Dialect, Statement, Statements
 from hapax_webhooks.errors import HapaxError
+
+if TYPE_CHECKING:
+    from hapax_webhooks.claiming import Mark
 
 T = TypeVar("T")
 
@@ -54,6 +57,12 @@ class Unit(ABC):
     @abstractmethod
     async def begin(self) -> None:
         """Takes a connection if need be, and begins. On PostgreSQL, the savepoint exists afterwards."""
+
+    async def begin_and_claim(self, mark: Mark, wait: str) -> bool | None:
+        """Begins, and claims with a limited wait in the same round trip, if the driver can. Returns whether the row was
+        inserted; None if that was not tried."""
+        await self.begin()
+        return None
 
     async def under_savepoint(self) -> None:  # noqa: B027 (most drivers need nothing)
         """Called after a first claim, before the handler. SQLite must not have a savepoint earlier: without an outer

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from hapax_webhooks import _native
+
+if TYPE_CHECKING:
+    from hapax_webhooks.claiming import Mark
 
 Dialect = Literal["postgres", "sqlite"]
 Style = Literal["native", "qmark", "format", "named"]
 
 _PLACEHOLDER = re.compile(r"[$?]([1-9][0-9]*)")
-_VALUES = re.compile(r"VALUES\s*\((?P<row>.*)\)\s*(?P<conflict>ON CONFLICT .*)", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]*", re.ASCII)
 
 SAVEPOINT = "SAVEPOINT hapax_handler"
 """Under which a handler runs. Releasing it proves that the transaction can still commit: PostgreSQL answers the COMMIT of
@@ -45,6 +48,8 @@ class Statements:
     claim: Statement
     """On PostgreSQL it returns a row for a first claim; on SQLite it affects one."""
     claim_within: Statement | None
+    """On PostgreSQL: the claim with a limited wait. If it returns no row, the limit stays until the transaction ends or the
+    savepoint is rolled back to; no handler runs in either case."""
     look_up: Statement
     extend: Statement
     purge: Statement
@@ -55,17 +60,55 @@ class Statements:
 def statements(dialect: Dialect, style: Style) -> Statements:
     sql = _native.sql(dialect)
 
+    within = sql["claim_within"]
+
     def written(text: str) -> Statement:
         return _written(text, style)
 
     return Statements(
         claim=written(f"{sql['claim']} RETURNING 1" if dialect == "postgres" else sql["claim"]),
-        claim_within=written(_within(sql["claim"])) if dialect == "postgres" else None,
+        claim_within=None if within is None else written(within),
         look_up=written(sql["look_up"]),
         extend=written(sql["extend"]),
         purge=written(sql["purge"]),
         stage=written(sql["stage"]),
     )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The claim with a limited wait as a statement that the database has prepared under a name. Its values are written into
+    the text, so that it fits into the message that begins the transaction."""
+
+    name: str
+    prepare: str
+
+    def execute(self, mark: Mark, wait: str) -> str:
+        hashed = "NULL" if mark.body_hash is None else f"decode('{mark.body_hash.hex()}','hex')"
+        return (
+            f"EXECUTE {self.name}({_often(mark.scope)},{_literal(mark.event_id)},{_often(mark.consumer)},"
+            f"{mark.generation:d},{hashed},{mark.retention_seconds:d},{_often(wait)})"
+        )
+
+
+@cache
+def prepared_claim() -> Prepared:
+    """Named after its text: another version of this package may share the connection through a pooler."""
+    text = _native.sql("postgres")["claim_within"]
+    assert text is not None
+    name = f"hapax_claim_{_native.body_hash(text.encode()).hex()[:12]}"
+    return Prepared(name, f"PREPARE {name} (text, text, text, integer, bytea, float8, text) AS {text}")
+
+
+def _literal(text: str) -> str:
+    """No character reaches the statement unless it is a letter, a digit or one of `_.-`. Everything else is written in
+    hexadecimal, which no encoding and no setting of the database can read as anything else."""
+    if _PLAIN.fullmatch(text):
+        return f"'{text}'"
+    return f"convert_from(decode('{text.encode().hex()}','hex'),'UTF8')"
+
+
+_often = lru_cache(maxsize=256)(_literal)
 
 
 @cache
@@ -74,21 +117,6 @@ def create(dialect: Dialect) -> tuple[str, ...]:
     sql = _native.sql(dialect)
     text = re.sub(r"--[^\n]*", "", f"{sql['create_inbox']}\n{sql['create_outbox']}")
     return tuple(statement.strip() for statement in text.split(";") if statement.strip())
-
-
-def _within(claim: str) -> str:
-    """The claim with a limited wait, as one statement: `lock_timeout` is set by the row's source, which runs before the
-    insert can wait, and set back in RETURNING, which runs once the row is there. If no row is inserted, the limit stays
-    until the transaction ends or the savepoint is rolled back to; no handler runs in either case. It saves the round
-    trips of setting the limit before the claim and lifting it afterwards."""
-    matched = _VALUES.search(claim)
-    if matched is None:
-        raise AssertionError("the native claim is no longer INSERT … VALUES … ON CONFLICT")
-    return f"""WITH hapax_wait AS MATERIALIZED (
-        SELECT current_setting('lock_timeout') AS before, set_config('lock_timeout', $7, true) AS limited)
-    {claim[: matched.start()]}SELECT {matched["row"]} FROM hapax_wait
-    {matched["conflict"]}
-    RETURNING set_config('lock_timeout', (SELECT before FROM hapax_wait), true)"""  # noqa: S608 (constants only)
 
 
 def _written(text: str, style: Style) -> Statement:
