@@ -74,7 +74,7 @@ mod tests {
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let within = squeezed(POSTGRES_CLAIM_WITHIN);
         let (before, after) = within.split_once("::float8 + 0 *").unwrap();
-        let (_, after) = after.split_once(", true)))").unwrap();
+        let (_, after) = after.split_once(", true))").unwrap();
         let (after, _) = after.split_once(" RETURNING").unwrap();
         assert_eq!(format!("{before}{after}"), squeezed(postgres::CLAIM));
     }
