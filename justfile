@@ -31,7 +31,7 @@ unit:
 
 # Every law on a temporary Citus cluster; needs a PostgreSQL with Citus
 citus:
-    crates/hapax-store-postgres/tests/citus/cluster run cargo nextest run --workspace --test citus
+    crates/hapax-store-postgres/tests/citus/cluster run ./test only 'binary(=citus)'
 
 # The simulator: `just sim 100000` runs that many seeds
 sim SEEDS="300":

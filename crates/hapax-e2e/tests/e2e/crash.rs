@@ -48,19 +48,6 @@ async fn every_event_answered_2xx_is_delivered_after_any_of_20_kills() {
     assert_duplicates_are_known(&service, &answered).await;
 }
 
-/// The fail points of the fault suite's binary are not in the one that is shipped.
-#[cfg(not(feature = "fail-points"))]
-#[tokio::test]
-async fn a_binary_without_the_feature_has_no_fail_points() {
-    let sink = Sink::start().await;
-    let service = Setup::stripe_to(&sink)
-        .before("export HAPAX_FAULTS=\"$PWD\"\necho accept.before_store 1 > kill\necho 999999999 > clock")
-        .start()
-        .await;
-    service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
-    sink.until_effects(1, DELIVERED_LIMIT).await;
-}
-
 async fn until_worked_off(service: &Service) {
     eventually("the backlog is worked off", DELIVERED_LIMIT, async || {
         let stats = service.api("stats").await;
